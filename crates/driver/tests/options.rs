@@ -5,6 +5,7 @@
 use bentpipe_advice::quick_start::packet::{of_ip, of_tcp, pass_in};
 use bentpipe_advice::quick_start::{Carrier, Fields, Hop, RateCode};
 use bentpipe_advice::scone::Advice;
+use bentpipe_advice::scone_tcp::Advised;
 use bentpipe_advice::scone_tcp::packet::{lower_in, of};
 use bentpipe_base::{
     Cx, Dscp, Ecn, Flags, Input, Node, Packet, Port, Rate, Seq, Size, TcpHeader, Timestamps,
@@ -109,10 +110,10 @@ fn packet(v6: bool, flags: Flags, payload: &[u8], network: &[u8], transport: &[u
     let mut bytes = Vec::new();
     emit(&segment(v6, flags, payload), &mut bytes).unwrap();
     add_tcp_options(transport, &mut bytes).unwrap();
-    match v6 {
-        _ if network.is_empty() => {}
-        false => add_ipv4_options(network, &mut bytes).unwrap(),
-        true => add_hop_by_hop(network, &mut bytes).unwrap(),
+    if !network.is_empty() && v6 {
+        add_hop_by_hop(network, &mut bytes).unwrap();
+    } else if !network.is_empty() {
+        add_ipv4_options(network, &mut bytes).unwrap();
     }
     bytes
 }
@@ -154,8 +155,8 @@ fn request(v6: bool, fields: Fields) -> Vec<u8> {
     }
 }
 
-/// On a SYN, a SYN/ACK, data and an acknowledgment, in both IP versions, wherever the option stands: the field
-/// and the checksum change, and nothing else.
+/// On a SYN, a SYN/ACK, data and an acknowledgment, in both IP versions, wherever the option stands: the
+/// field and the checksum change, and nothing else.
 #[test]
 fn advice_is_lowered_in_place() {
     let mut stage = Stage::new(true);
@@ -177,7 +178,7 @@ fn advice_is_lowered_in_place() {
                 assert_eq!(left, packet(v6, flags, payload, &[], after), "{flags:?} IPv6 {v6}");
                 assert!(has_good_checksums(&left) && !vnet.is_partial());
                 let seen = stage.last();
-                assert_eq!(of(&seen).map(|option| option.advice()), Some(Advice::UNKNOWN));
+                assert_eq!(of(&seen).map(Advised::advice), Some(Advice::UNKNOWN));
                 assert_eq!((seen.wire_len().0 as usize, seen.body.len as usize), (came.len(), payload.len()));
             }
         }
@@ -393,7 +394,7 @@ proptest! {
         }
         prop_assert!(has_good_checksums(&left));
         let again = { stage.pass(&left, &VnetHeader::default()); stage.last() };
-        prop_assert!(of(&again).map(|o| o.advice()) <= of(&seen).map(|o| o.advice()));
+        prop_assert!(of(&again).map(Advised::advice) <= of(&seen).map(Advised::advice));
         prop_assert!(of_ip(&again).map(Fields::rate) <= of_ip(&seen).map(Fields::rate));
         prop_assert_eq!(of_tcp(&again), of_tcp(&seen));
         // two bytes of advice, six of a request, and two checksums

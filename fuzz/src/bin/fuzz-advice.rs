@@ -15,7 +15,7 @@ use bentpipe_advice::quick_start::{self, Carrier, Fields, Function, Hop, RateCod
 use bentpipe_advice::scone::{self, Advice};
 use bentpipe_advice::scone_tcp::{self, Advised};
 use bentpipe_advice::tia1039::{self, Structure};
-use bentpipe_advice::{Rewrite, decode_rate, encode_rate, rounded};
+use bentpipe_advice::{Rewrite, decode_rate, encode_rate, header_options, rounded};
 use bentpipe_base::{IpVersion, Packet, Proto, Rate, Signal, Size};
 use fuzz::Fuzzer;
 use mutate::Random;
@@ -24,8 +24,14 @@ use std::process::ExitCode;
 /// What holds of a case, or what does not; if it holds, whether damaged bytes could be read.
 type Outcome = Result<bool, String>;
 
-const CHECKS: [fn(&mut Random) -> Outcome; 5] =
-    [check_rate_field, check_structures, check_scone, check_scone_tcp, check_quick_start];
+const CHECKS: [fn(&mut Random) -> Outcome; 6] = [
+    check_rate_field,
+    check_structures,
+    check_scone,
+    check_scone_tcp,
+    check_quick_start,
+    check_header_options,
+];
 
 fn main() -> ExitCode {
     let fuzzer = Fuzzer {
@@ -270,4 +276,47 @@ fn check_quick_start(random: &mut Random) -> Outcome {
         ensure(new == old, "a router changed what is no request")?;
     }
     Ok(true)
+}
+
+/// Options of real headers, as a router reads and lowers them.
+fn check_header_options(random: &mut Random) -> Outcome {
+    let code = |random: &mut Random| RateCode::new(random.byte() & 15).unwrap_or_default();
+    let ip = [IpVersion::V4, IpVersion::V6][random.below(2)];
+    let asked = Fields::request(code(random), random.byte(), random.bits() as u32);
+    let advised = Advised::new(scone_tcp::Kind::First, some_advice(random)).with_echo(some_advice(random));
+    let (list, start) = match ip {
+        IpVersion::V4 => (among(random, &HEADER_OPTIONS, &asked.option(Carrier::Ipv4)), 0),
+        IpVersion::V6 => (among(random, &HOP_OPTIONS, &asked.option(Carrier::Ipv6)), 2),
+    };
+    let options = among(random, &HEADER_OPTIONS, &asked.option(Carrier::Tcp));
+    let before = among(random, &HEADER_OPTIONS, &advised.bytes());
+    let transport = damaged(random, [options, before].concat());
+    let network = damaged(random, [vec![6; start], list].concat());
+
+    let signal = header_options::read(ip, &network, &transport).map(Box::new);
+    let mut packet = Packet { ip, signal, ..Packet::default() };
+    let (mut after, mut tcp_after) = (network.clone(), transport.clone());
+    header_options::write(&packet, &mut after, &mut tcp_after);
+    ensure(after == network && tcp_after == transport, "options changed by reading and writing")?;
+
+    let came = packet.clone();
+    let (limit, hop) = (some_advice(random), Hop { approved: code(random), hops: 1, random: 7 });
+    scone_tcp::packet::lower_in(&mut packet, limit);
+    quick_start::packet::pass_in(&mut packet, hop);
+    header_options::write(&packet, &mut after, &mut tcp_after);
+    ensure(
+        header_options::read(ip, &after, &tcp_after).map(Box::new) == packet.signal,
+        "options are not as written",
+    )?;
+    let advice = |packet: &Packet| scone_tcp::packet::of(packet).map(Advised::advice);
+    check_lowered(advice(&came), advice(&packet), limit)?;
+    let rate = |packet: &Packet| quick_start::packet::of_ip(packet).map(Fields::rate);
+    ensure(rate(&packet) <= rate(&came), "a router raised a rate")?;
+    let at = scone_tcp::find(&transport).map_or(0, |(at, _)| at + 5);
+    check_mask(&transport, &tcp_after, at, &[0x7F])?;
+    let carrier = if ip == IpVersion::V4 { Carrier::Ipv4 } else { Carrier::Ipv6 };
+    let options = network.get(start..).unwrap_or_default();
+    let at = quick_start::find(carrier, options).map_or(0, |(at, _)| start + at + 2);
+    check_mask(&network, &after, at, &[0x0F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFC])?;
+    Ok(came.signal.is_some())
 }

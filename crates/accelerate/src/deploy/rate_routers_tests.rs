@@ -1,4 +1,5 @@
 use super::*;
+use bentpipe_advice::quick_start::{Carrier, Fields, Hop, RateCode};
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure};
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Rate, Seq, Size, TcpHeader};
@@ -8,12 +9,12 @@ use bentpipe_gateway::{Config, Gateway};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::load;
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{AddressPair, Layout, Segment, emit, parse};
+use bentpipe_wire::{AddressPair, Layout, Segment, add_ipv4_options, add_tcp_options, emit, parse};
 
 fn rates(keys: &str) -> Option<ManagedRates> {
     let text = format!(
         "schema = 1\n[satellite]\nrate = \"20 Mbit/s\"\n[deploy]\nkind = \"inline\"\nlan = \"a\"\nsatellite = \"b\"\n\
-         [rate]\nencodings = [\"tia-1039\", \"scone\"]\nutilisation = 1\n{keys}"
+         [rate]\nencodings = [\"tia-1039\", \"scone-tcp\", \"quick-start\", \"scone\"]\nutilisation = 1\n{keys}"
     );
     load(&Source::new("gw.toml", text)).unwrap().rate
 }
@@ -204,4 +205,33 @@ fn plain_tcp_is_a_user_and_still_accelerated() {
     let report = gateway.report();
     let asking = report.passing[bentpipe_gateway::PassReason::AsksRate as usize];
     assert_eq!((report.counters.begun, asking), (1, 1));
+}
+
+/// Advice in TCP's option and a request by Quick-Start, in both directions. Who asks so is accelerated too.
+#[test]
+fn options_of_tcp_and_ip_are_lowered_in_place() {
+    let mut stage = Stage::new(&rates("return_rate = \"100 Mbit/s\"\n").unwrap());
+    // inline, nobody lowers the TTL
+    let hop = |code| Hop { approved: RateCode::new(code).unwrap(), hops: 0, random: 0 };
+    let asked = Fields::request(RateCode::MAX, 200, 0);
+    // 20 Mbit/s: signal 46, code 8; 100 Mbit/s: signal 60, code 11
+    for (side, flags, signal, code) in [(0, Flags::SYN, 46, 8), (1, SYN_ACK, 60, 11)] {
+        let with = |fields: Fields, signal: u8| {
+            let mut bytes = tcp(side, 7, (Dscp::DEFAULT, flags), &[]);
+            add_tcp_options(&[1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0x80 | signal], &mut bytes).unwrap();
+            add_ipv4_options(&fields.option(Carrier::Ipv4), &mut bytes).unwrap();
+            bytes
+        };
+        let (out, left) = stage.pass(side, &with(asked, UNKNOWN));
+        let read = |bytes: &[u8]| Fields::from_bytes(*bytes[22..].first_chunk().unwrap());
+        assert_eq!((out, read(&left).rate(), read(&left).ttl()), (1 - side, hop(code).approved, 200));
+        let nonce = read(&left).nonce();
+        assert_eq!(left, with(asked.after(Hop { random: nonce, ..hop(code) }), signal));
+        let low = with(Fields::request(RateCode::new(2).unwrap(), 9, 5), 3);
+        assert_eq!(stage.pass(side, &low).1, low, "never higher");
+    }
+    stage.pass(0, &tcp(0, 7, (Dscp::DEFAULT, Flags::ACK), &[1; 500]));
+    let (gateway, _) = stage.net.network.gateway(stage.gateway).unwrap();
+    assert_eq!(gateway.report().counters.begun, 1);
+    assert_eq!((stage.counter(0, "requests"), stage.counter(1, "requests")), (2, 2));
 }
