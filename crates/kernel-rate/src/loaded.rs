@@ -66,8 +66,8 @@ fn group(policy: &Policy) -> Result<File, Reason> {
 /// A name that no other agent of this machine uses.
 fn free_name() -> Result<String, Reason> {
     let taken = tcp::congestion_controls().unwrap_or_default();
-    let names = (1..=MOST_AGENTS).map(|n| if n == 1 { NAME.to_owned() } else { format!("{NAME}{n}") });
-    names.into_iter().find(|name| !taken.contains(name)).ok_or(Reason::Full("agent"))
+    let mut names = (1..=MOST_AGENTS).map(|n| if n == 1 { NAME.to_owned() } else { format!("{NAME}{n}") });
+    names.find(|name| !taken.contains(name)).ok_or(Reason::Full("agent"))
 }
 
 /// Number of the calling thread's network namespace.

@@ -166,7 +166,8 @@ impl Pair {
     fn open(&mut self, v6: bool, port: u16) -> [ConnId; 2] {
         let (now, to) = (self.clock.now(), SocketAddr::new(addresses(RIGHT)[usize::from(v6)], port));
         let right = &mut self.seats[RIGHT].end;
-        right.endpoint.listen(port, &Config::default(), 8).unwrap();
+        // it may listen already
+        let _ = right.endpoint.listen(port, &Config::default(), 8);
         let own = self.seats[LEFT].end.with(now, |end, cx| end.connect(cx, to, &Config::default())).unwrap();
         let (mut calling, mut is_open) = (None, false);
         self.run(|pair| {
@@ -229,15 +230,15 @@ fn the_kernel_is_told_the_rate_and_the_bytes_are_exact() {
 }
 
 #[test]
-fn what_no_rule_takes_passes_and_after_a_stop_all_does() {
+fn after_a_stop_new_flows_pass() {
     let mut pair = Pair::new("pass");
-    let ids = pair.open(false, 81);
-    pair.carry(ids);
+    let before = pair.open(false, 80);
     pair.seats[LEFT].agent.stop_accepting();
     let later = pair.open(false, 80);
-    pair.carry(later);
+    for ids in [before, later] {
+        pair.carry(ids);
+    }
     for seat in &pair.seats {
-        assert_eq!((seat.told().len(), seat.agent.flows()), (0, 0));
-        assert_eq!(FlowFile::read(&seat.flows).unwrap().len(), 0);
+        assert_eq!((seat.agent.flows(), FlowFile::read(&seat.flows).unwrap().len()), (1, 1));
     }
 }
