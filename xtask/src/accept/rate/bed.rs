@@ -17,7 +17,7 @@ pub(super) const L: OneLink<'static> =
 /// Rules of a sender's agent that also takes connections which only the other end does not signal.
 pub(super) const LONELY_PORT: u16 = 5450;
 /// Transfers at the same time.
-const AT_ONCE: u32 = 8;
+const AT_ONCE: u32 = 25;
 
 /// The hosts.
 pub(super) fn chain(setup: &Setup, link: &OneLink<'_>, share: f64, receiver: &str) -> Outcome<Chain> {

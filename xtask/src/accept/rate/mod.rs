@@ -1,6 +1,6 @@
 //! Explicit-rate signalling, simulated and in real packets: the figures of Roberts' paper, fairness over
 //! distances, flows that come and go, a trunk that breaks, pages, queues, boxes on the path, old and new
-//! together, datagrams, faults; the fuzzer of the encodings, and the tests.
+//! together, datagrams, faults; kernel hosts behind agents; the fuzzer of the encodings, and the tests.
 
 mod agents;
 mod bed;

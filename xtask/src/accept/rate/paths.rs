@@ -27,7 +27,9 @@ const LONG: [u64; 1] = [12_000_000];
 const LATER: Duration = Duration::from_secs(5);
 /// Share of lost packets in each direction.
 const LOSS: f64 = 0.1;
+/// Streams over it, and their lengths in turn, B: long enough for eight requests that are lost.
 const LOSSY_STREAMS: u32 = 50;
+const LOSSY_LENGTHS: [u64; 2] = [2_000_000, 4_000_000];
 
 /// Changes of packets on the router, as rules of nftables.
 const BOXES: [(&str, &str); 3] = [
@@ -167,7 +169,7 @@ fn row(list: &mut List, what: &str, done: Outcome<Settled>) {
 pub(super) fn lost(setup: &Setup, list: &mut List) -> Outcome {
     let link = chain(setup, &OneLink { loss: LOSS, loss_back: LOSS, ..L }, SHARE, "true")?;
     let [sender, _receiver] = agents(&link)?;
-    let done = transfers(&link, PORT, LOSSY_STREAMS, &LENGTHS, || Ok(()));
+    let done = transfers(&link, PORT, LOSSY_STREAMS, &LOSSY_LENGTHS, || Ok(()));
     row(list, &format!("loss {LOSS} both ways"), done.and_then(|all| Ok((all.len(), states(&sender)?))));
     Ok(())
 }
