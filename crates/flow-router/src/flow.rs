@@ -80,6 +80,8 @@ pub(crate) struct Flow {
     pub(crate) elsewhere: Option<u64>,
     /// AR that it was granted.
     pub(crate) grant: u64,
+    /// AR that the table counts as given to it.
+    pub(crate) given: u64,
     /// GR that it was granted.
     pub(crate) promised: u64,
     /// GR that is reserved for it.
@@ -132,6 +134,7 @@ impl Flow {
             asked: 0,
             elsewhere: None,
             grant: 0,
+            given: 0,
             promised: 0,
             reserved: 0,
             claim: None,
@@ -201,8 +204,8 @@ impl Flow {
         let (missed, counted, check_at) = (self.missed, self.counted, self.check_at);
         let (since, last, has_sent, numbers) = (self.since, self.last, self.has_sent, self.numbers);
         let blank = Self::new(since, self.phase, self.class);
-        let plain_use = self.plain_use;
-        *self = Self { has_sent, plain_use, numbers, last, missed, counted, check_at, ..blank };
+        let (plain_use, given) = (self.plain_use, self.given);
+        *self = Self { has_sent, plain_use, given, numbers, last, missed, counted, check_at, ..blank };
     }
 
     /// GR of its last offer.

@@ -1,9 +1,12 @@
 //! The table of flows: bounded, ordered by the 5-tuple, with a queue of the times at which flows expire.
 //!
-//! A tree is used because its worst case does not depend on addresses, which an attacker may choose. The
-//! queue holds for each flow a time not after its expiry: the flow is looked at then and put back if it was
+//! A tree is used because its worst case does not depend on addresses, which an attacker may choose. It gives
+//! the slot of a flow. All that is done for a packet concerns one flow, so the slot that was found last is
+//! remembered, and the tree is searched once for a packet. The queue holds for each flow a time not after its expiry: the flow is looked at then and put back if it was
 //! active in the meantime, so a packet of a flow costs the queue nothing. Flows without signalling fill at
-//! most half of the table, so that they cannot keep out flows that ask.
+//! most half of the table, so that they cannot keep out flows that ask. A flow that has ended stays for the
+//! idle time: what arrives late of it, such as a segment that is sent again, must not make a new member of
+//! its class, which would hold a share for as long.
 
 use crate::charges::Payer;
 use crate::flow::{Flow, Phase, Timeouts};
@@ -53,20 +56,41 @@ impl FlowKey {
     }
 }
 
+/// The available rate that a flow has, bit/s.
+fn available(flow: &Flow) -> u64 {
+    if flow.phase == Phase::Capable { flow.grant } else { 0 }
+}
+
 /// All flows.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    map: BTreeMap<FlowKey, Flow>,
+    slots: Vec<Option<Flow>>,
+    free: Vec<usize>,
+    map: BTreeMap<FlowKey, usize>,
+    /// The flow that was found last, and its slot.
+    found: Option<(FlowKey, usize)>,
     /// Flows that may have expired at a time.
     due: BTreeSet<(Instant, FlowKey)>,
     by_phase: [usize; 4],
+    /// Sum of the available rates that flows have, bit/s.
+    given: u128,
     most: usize,
     timeouts: Timeouts,
 }
 
 impl Flows {
     pub(crate) fn new(most: u32, timeouts: Timeouts) -> Self {
-        Self { map: BTreeMap::new(), due: BTreeSet::new(), by_phase: [0; 4], most: most as usize, timeouts }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            map: BTreeMap::new(),
+            found: None,
+            due: BTreeSet::new(),
+            by_phase: [0; 4],
+            given: 0,
+            most: most as usize,
+            timeouts,
+        }
     }
 
     /// Flows are looked at as the old times said, so shorter ones apply from each flow's next look on.
@@ -74,21 +98,48 @@ impl Flows {
         self.timeouts = timeouts;
     }
 
+    fn slot(&self, key: &FlowKey) -> Option<usize> {
+        match self.found {
+            Some((found, slot)) if found == *key => Some(slot),
+            _ => self.map.get(key).copied(),
+        }
+    }
+
     pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
-        self.map.get(key)
+        self.slots.get(self.slot(key)?)?.as_ref()
     }
 
     /// The flow, to be changed; its phase only by [`Flows::set_phase`].
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
-        self.map.get_mut(key)
+        let slot = self.slot(key)?;
+        self.found = Some((*key, slot));
+        self.slots.get_mut(slot)?.as_mut()
     }
 
     pub(crate) fn forget_payers(&mut self) {
-        self.map.values_mut().for_each(|flow| flow.payer = Payer::default());
+        self.slots.iter_mut().flatten().for_each(|flow| flow.payer = Payer::default());
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &Flow)> {
-        self.map.iter()
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &FlowKey> {
+        self.map.keys()
+    }
+
+    /// Counts what a flow has been given since its phase or its grant has changed.
+    pub(crate) fn note_given(&mut self, key: &FlowKey) {
+        let Some(flow) = self.get_mut(key) else { return };
+        let (before, given) = (flow.given, available(flow));
+        flow.given = given;
+        self.given = self.given - u128::from(before) + u128::from(given);
+    }
+
+    /// Sum of the available rates that flows have, bit/s.
+    pub(crate) fn given(&self) -> u64 {
+        debug_assert_eq!(
+            self.given,
+            self.slots.iter().flatten().map(|flow| u128::from(available(flow))).sum::<u128>(),
+            "what flows have"
+        );
+        u64::try_from(self.given).unwrap_or(u64::MAX)
     }
 
     /// How many flows are in a phase.
@@ -108,36 +159,46 @@ impl Flows {
             return false;
         }
         self.by_phase[flow.phase as usize] += 1;
-        self.map.insert(key, flow);
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        match self.slots.get_mut(slot) {
+            Some(place) => *place = Some(flow),
+            None => self.slots.push(Some(flow)),
+        }
+        self.map.insert(key, slot);
         self.schedule(key);
         true
     }
 
     pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Flow> {
-        let flow = self.map.remove(key)?;
+        let slot = self.map.remove(key)?;
+        self.found = self.found.filter(|(found, _)| found != key);
+        let flow = self.slots.get_mut(slot)?.take()?;
+        self.free.push(slot);
         self.by_phase[flow.phase as usize] -= 1;
+        self.given -= u128::from(flow.given);
         self.due.remove(&(flow.check_at, *key));
         Some(flow)
     }
 
     /// Sets how far a flow is.
     pub(crate) fn set_phase(&mut self, key: FlowKey, phase: Phase, now: Instant) {
-        let Some(flow) = self.map.get_mut(&key) else { return };
-        self.by_phase[flow.phase as usize] -= 1;
-        self.by_phase[phase as usize] += 1;
-        flow.phase = phase;
+        let Some(flow) = self.get_mut(&key) else { return };
+        let before = core::mem::replace(&mut flow.phase, phase);
         flow.since = now;
+        self.by_phase[before as usize] -= 1;
+        self.by_phase[phase as usize] += 1;
         self.schedule(key);
     }
 
     /// Makes sure that a flow is looked at when it expires, after something changed that may let it expire
     /// earlier than before.
     pub(crate) fn schedule(&mut self, key: FlowKey) {
-        let Some(flow) = self.map.get_mut(&key) else { return };
-        let at = flow.expires(&self.timeouts);
+        let timeouts = self.timeouts;
+        let Some(flow) = self.get_mut(&key) else { return };
+        let at = flow.expires(&timeouts);
         if at < flow.check_at {
-            self.due.remove(&(flow.check_at, key));
-            flow.check_at = at;
+            let before = core::mem::replace(&mut flow.check_at, at);
+            self.due.remove(&(before, key));
             self.due.insert((at, key));
         }
     }
@@ -148,9 +209,10 @@ impl Flows {
             && at <= now
         {
             self.due.pop_first();
-            let Some(flow) = self.map.get_mut(&key) else { continue };
+            let timeouts = self.timeouts;
+            let Some(flow) = self.get_mut(&key) else { continue };
             flow.check_at = Instant::NEVER;
-            if flow.expires(&self.timeouts) <= now {
+            if flow.expires(&timeouts) <= now {
                 return Some(key);
             }
             self.schedule(key);
@@ -204,7 +266,7 @@ mod tests {
         flows.set_phase(key(1), Phase::Capable, at(0));
         assert!(flows.remove(&key(4)).is_some() && flows.remove(&key(4)).is_none());
         assert!(flows.insert(key(5), flow(Phase::Plain)));
-        assert_eq!((flows.by_phase, flows.iter().count()), ([1, 1, 2, 0], 4));
+        assert_eq!((flows.by_phase, flows.keys().count()), ([1, 1, 2, 0], 4));
     }
 
     #[test]

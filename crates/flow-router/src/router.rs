@@ -39,7 +39,7 @@ use crate::charges::Charges;
 use crate::classes::Classes;
 use crate::config::RouterConfig;
 use crate::encodings::RouterEncoding;
-use crate::flow::{Flow, Phase, Timeouts};
+use crate::flow::{Phase, Timeouts};
 use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
 use crate::plain_use::PlainUse;
@@ -313,13 +313,11 @@ impl Node for FlowRouter {
     }
 
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        self.flows.iter().flat_map(|(key, _)| key.addresses()).for_each(each);
+        self.flows.keys().flat_map(FlowKey::addresses).for_each(each);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let Counts { flows, requests, refused, preempted, reductions, policed, advised } = self.counts;
-        let granted = |flow: &Flow| if flow.phase == Phase::Capable { flow.grant } else { 0 };
-        let given = self.flows.iter().fold(0, |sum: u64, (_, flow)| sum.saturating_add(granted(flow)));
         let all = [
             ("flows", flows),
             ("requests", requests),
@@ -329,7 +327,7 @@ impl Node for FlowRouter {
             ("policed", policed),
             ("advised", advised),
             ("reserved_bps", self.reservations.total()),
-            ("given_bps", given),
+            ("given_bps", self.flows.given()),
             ("used_bps", self.usage.bps()),
         ];
         for (key, n) in all {

@@ -86,6 +86,7 @@ impl FlowRouter {
     /// Takes part in the division with the limit that a flow has now.
     pub(super) fn recount(&mut self, key: &FlowKey) {
         let trusts_requests = !self.half_open.distrusts();
+        self.flows.note_given(key);
         let Some(flow) = self.flows.get_mut(key) else { return };
         let limit = flow.limit(trusts_requests);
         if limit == flow.counted {
