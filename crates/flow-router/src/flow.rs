@@ -9,7 +9,7 @@ use crate::plain_use::PlainUse;
 use crate::police::Bucket;
 use crate::policy::uses_available;
 use crate::router::genuine::Numbers;
-use crate::telling::{LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};
+use crate::telling::{LEAST_DOUBTFUL, LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};
 use bentpipe_advice::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
@@ -106,8 +106,12 @@ pub(crate) struct Flow {
     meter: Bucket,
     /// Round-trip time from here to the receiver.
     pub(crate) rtt: Option<Duration>,
-    /// If that may contain a timeout of its sender: the time since its last SYN.
-    doubt: Option<Duration>,
+    /// True if that may contain a timeout of its sender.
+    is_rtt_doubtful: bool,
+    /// The shortest time from a SYN or request to what seems to answer it.
+    shortest: Option<Duration>,
+    /// True once it was measured twice.
+    is_rtt_sure: bool,
     /// True once it has sent payload.
     pub(crate) has_sent: bool,
     /// What it uses while it has no rate, also from the last time.
@@ -147,7 +151,9 @@ impl Flow {
             bucket: Bucket::default(),
             meter: Bucket::default(),
             rtt: None,
-            doubt: None,
+            is_rtt_doubtful: false,
+            shortest: None,
+            is_rtt_sure: false,
             has_sent: false,
             plain_use: None,
             numbers: Numbers::default(),
@@ -229,6 +235,9 @@ impl Flow {
     pub(crate) fn begin_by_data(&mut self, now: Instant, patience: Duration) {
         self.grant = self.offers.highest(now);
         self.promised = self.offered_guaranteed();
+        if let Some(asked_at) = self.offers.asked_last() {
+            self.take_shortest(now.since(asked_at), true);
+        }
         // without a response nothing is taken from others: it is told that it does not have it
         self.claim = None;
         self.policed_from = self.policed_from.min(now + patience);
@@ -282,16 +291,32 @@ impl Flow {
     /// 3): the response to the first SYN came later than the sender waits. The next sample takes its place.
     fn take_rtt(&mut self, now: Instant, asked_at: Instant) {
         let sample = now.since(asked_at);
-        let before = self.rtt.filter(|_| self.doubt.is_none());
-        self.doubt = self.numbers.syn_again.filter(|_| self.rtt.is_none()).map(|at| now.since(at));
+        let before = self.rtt.filter(|_| !self.is_rtt_doubtful);
+        self.is_rtt_sure = before.is_some();
+        self.is_rtt_doubtful = self.rtt.is_none() && self.numbers.is_syn_again;
         self.rtt = Some(before.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+        self.take_shortest(sample, self.is_rtt_doubtful);
     }
 
-    /// Time between repetitions of a structure: after a doubtful measurement as if the last SYN was answered,
-    /// and not longer than before any. The old rate is tolerated as if the measurement were right.
+    /// A SYN/ACK passes.
+    pub(crate) fn take_syn_ack(&mut self, now: Instant) {
+        if let Some(syn_at) = self.numbers.syn_at {
+            self.take_shortest(now.since(syn_at), self.numbers.is_syn_again);
+        }
+    }
+
+    /// What came may be the answer to something earlier, if `is_doubtful`.
+    fn take_shortest(&mut self, sample: Duration, is_doubtful: bool) {
+        let sample = if is_doubtful { sample.max(LEAST_DOUBTFUL) } else { sample };
+        self.shortest = Some(self.shortest.map_or(sample, |shortest| shortest.min(sample)));
+    }
+
+    /// Time between repetitions of a structure: the shortest round trip, since one packet that was late must
+    /// not put them off; after a single measurement not longer than before any. The old rate is tolerated for
+    /// longer.
     pub(crate) fn interval(&self) -> Duration {
-        let rtt = self.rtt.unwrap_or(UNKNOWN_RTT);
-        self.doubt.map_or(rtt, |shortest| shortest.min(UNKNOWN_RTT)).max(LEAST_INTERVAL)
+        let seen = self.shortest.unwrap_or(UNKNOWN_RTT);
+        (if self.is_rtt_sure { seen } else { seen.min(UNKNOWN_RTT) }).max(LEAST_INTERVAL)
     }
 
     /// How long the old rate is tolerated.
@@ -403,12 +428,16 @@ mod tests {
     #[test]
     fn a_round_trip_with_a_repeated_syn_is_doubted_until_the_next() {
         let mut flow = asking(10_000);
-        flow.numbers.syn_again = Some(at(1000));
+        (flow.numbers.syn_at, flow.numbers.is_syn_again) = (Some(at(1000)), true);
+        flow.take_syn_ack(at(1040));
         let asked = |ms| Offer { asked_at: Some(at(ms)), ..offer(10_000, false) };
         flow.take_response(at(1040), (10_000, 0), &asked(0));
-        assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(40), Duration::from_millis(2080)));
-        flow.take_response(at(1300), (10_000, 0), &asked(1250));
-        assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(50), LEAST_GRACE));
+        assert_eq!((flow.interval(), flow.grace()), (LEAST_DOUBTFUL, Duration::from_millis(2080)));
+        flow.take_response(at(1300), (10_000, 0), &asked(1260));
+        assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(40), LEAST_GRACE));
+        // one packet that is late puts nothing off
+        flow.take_response(at(2300), (10_000, 0), &asked(1500));
+        assert_eq!(flow.interval(), Duration::from_millis(40));
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl Offers {
         fresh.map(|entry| entry.offer.available).max().unwrap_or(0)
     }
 
+    /// When the flow asked last, if there was no response since.
+    pub(crate) fn asked_last(&self) -> Option<Instant> {
+        self.list.iter().rev().filter(|entry| !entry.offer.is_inserted).find_map(|entry| entry.offer.asked_at)
+    }
+
     fn forget_old(&mut self, now: Instant) {
         while self.list.front().is_some_and(|entry| now.since(entry.last) > LIFE) {
             self.list.pop_front();

@@ -2,9 +2,9 @@
 //!
 //! Source: Roberts, explicit-rate TCP: the router alters the next packet of a flow that must slow down, and
 //! repeats it until the flow obeys. A flow must be told when its share is below its grant by more than 1/512
-//! (one step of the rate format), or when it has lost its reservation. Repetitions come once per round trip
-//! as the router measures it, from inserting a structure to its response; 200 ms before a measurement, and
-//! never faster than every 10 ms. A lower target in between is a new reduction and is told at once.
+//! (one step of the rate format), or when it has lost its reservation. Repetitions come once per round trip,
+//! the shortest that the router has seen from a SYN or structure to its answer; at most 200 ms until two were
+//! measured, and never faster than every 10 ms. A lower target in between is a new reduction and is told at once.
 //! The old rate is tolerated for max(2 RTT, 200 ms) after the flow was told; a response with the lower rate
 //! ends the reduction before that. A flow that cannot be told (no packet with room for a structure) is
 //! tolerated for 1 s longer.
@@ -13,6 +13,8 @@ use bentpipe_base::{Duration, Instant};
 
 /// Round-trip time before it was measured.
 pub(crate) const UNKNOWN_RTT: Duration = Duration::from_millis(200);
+/// What a measurement that may be of something else counts as at least.
+pub(crate) const LEAST_DOUBTFUL: Duration = Duration::from_millis(50);
 /// Shortest time between repetitions.
 pub(crate) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 /// Shortest time for which the old rate is tolerated.

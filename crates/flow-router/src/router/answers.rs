@@ -38,6 +38,11 @@ impl FlowRouter {
         if !self.is_genuine(&key, packet, By::Receiver) {
             return;
         }
+        if has(packet, SYN_ACK)
+            && let Some(flow) = self.flows.get_mut(&key)
+        {
+            flow.take_syn_ack(now);
+        }
         let mut is_answered = false;
         if tells && packet.dscp == QOS_SIGNAL {
             for structure in structures(packet).as_slice() {

@@ -37,8 +37,10 @@ pub(crate) struct Numbers {
     next: Option<Seq>,
     /// What a SYN/ACK acknowledges that answers the last SYN on these ports, and who sent that SYN.
     anew: Option<(By, Seq)>,
-    /// When its SYN passed last, if not for the first time.
-    pub(crate) syn_again: Option<Instant>,
+    /// When its SYN passed last.
+    pub(crate) syn_at: Option<Instant>,
+    /// True once its SYN has passed again.
+    pub(crate) is_syn_again: bool,
     /// True once its FIN or RST has passed.
     pub(crate) has_ended: bool,
 }
@@ -56,8 +58,9 @@ impl Flow {
     /// A packet of the sender has passed.
     fn advance(&mut self, now: Instant, packet: &Packet) {
         let end = packet.tcp.seq.at(packet.seq_len());
-        if packet.tcp.flags.has(Flags::SYN) && self.numbers.next == Some(end) {
-            self.numbers.syn_again = Some(now);
+        if packet.tcp.flags.has(Flags::SYN) {
+            self.numbers.syn_at = Some(now);
+            self.numbers.is_syn_again |= self.numbers.next == Some(end);
         }
         self.numbers.has_ended |= packet.tcp.flags.has(Flags::FIN) || packet.tcp.flags.has(Flags::RST);
         let is_further = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() > 0;
