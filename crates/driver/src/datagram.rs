@@ -22,8 +22,6 @@ use core::ops::Range;
 pub(crate) const HEADER: usize = 8;
 pub(crate) const LENGTH: usize = 4;
 pub(crate) const CHECKSUM: usize = 6;
-/// Bytes to copy so that the traffic class of either IP version can be changed.
-const CLASS_AND_CHECKSUM: usize = 20;
 const V4_CHECKSUM: usize = 10;
 
 /// A whole UDP datagram, or a super-packet of several.
@@ -145,15 +143,18 @@ impl DatagramShape {
         dscp: Dscp,
         (emitted, out): (&mut Emitted, &mut [u8; HEADER_SPACE]),
     ) {
-        let end = self.link.len + CLASS_AND_CHECKSUM;
-        if emitted.header_len == 0 {
+        let first = held.bytes.get(emitted.payload.start + self.link.len).filter(|_| emitted.header_len == 0);
+        if let Some(first) = first {
+            // with the addresses, which ports read in the first part of what they send
+            let version = if first >> 4 == 6 { IpVersion::V6 } else { IpVersion::V4 };
+            let end = self.link.len + usize::from(version.header());
             let from = emitted.payload.start..emitted.payload.start + end;
             let (Some(from), Some(to)) = (held.bytes.get(from), out.get_mut(..end)) else { return };
             to.copy_from_slice(from);
             emitted.header_len = end;
             emitted.payload.start += end;
         }
-        let Some(ip) = out.get_mut(self.link.len..end) else { return };
+        let Some(ip) = out.get_mut(self.link.len..emitted.header_len) else { return };
         let old = read_word(ip, 0);
         let is_v4 = old >> 12 == 4;
         let new = if is_v4 {

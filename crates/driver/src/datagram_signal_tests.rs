@@ -1,9 +1,10 @@
 use super::*;
 use crate::datagram::tests::{V4, V6, udp};
-use crate::frame::Unit;
+use crate::frame::{Link, Unit};
 use crate::network::LiveNetwork;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, Structure, structures, write};
 use bentpipe_base::{Cx, Input, Node, Port, Proto, Rate, Size};
+use bentpipe_wire::offload::addresses;
 use bentpipe_wire::{Ipv4, add_hop_by_hop};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -42,6 +43,9 @@ fn through(act: Act, unit: Unit, bytes: &[u8]) -> (Vec<Packet>, Vec<Vec<u8>>) {
     while let Some(arrival) = net.take_arrival() {
         sent.push(net.emit(&arrival, |part, header, rest| {
             assert_eq!(part.vnet, VnetHeader::default());
+            let first = if header.is_empty() { rest } else { header };
+            let ip = first.get(Link::of(first, unit).unwrap().len..).unwrap();
+            assert!(addresses(ip).is_ok(), "the first part has the addresses");
             [header, rest, part.tail()].concat()
         }));
         net.done(arrival);
