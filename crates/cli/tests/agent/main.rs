@@ -10,8 +10,9 @@
 #[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 #[path = "../gateway/lab.rs"]
 mod lab;
+mod streams;
 
-use lab::{FAR, HOST, Lab, ROUTER, content, err, ip, out, receive};
+use lab::{FAR, HOST, Lab, ROUTER, err, ip, out};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -19,6 +20,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+use streams::{content, receive};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const RULES: &str = "[[rules]]\naction = \"pass\"\nport = 22\n[[rules]]\nask = \"50 Mbit/s\"\n";

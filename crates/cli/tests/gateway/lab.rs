@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio, id};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::{self, Builder, JoinHandle, spawn};
+use std::thread::{self, Builder};
 use std::time::Duration;
 
 /// Indices of the namespaces.
@@ -307,25 +307,6 @@ pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
     stream.read_exact(&mut got).expect("everything comes back");
     sender.join().expect("no panic").expect("everything is sent");
     assert!(got == wanted, "bytes changed on the way");
-}
-
-/// Bytes that differ from connection to connection.
-pub(crate) fn content(seed: u32, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
-    let next = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..len).map(next).collect()
-}
-
-/// Receives a stream and its end.
-pub(crate) fn receive(mut stream: TcpStream) -> JoinHandle<Vec<u8>> {
-    spawn(move || {
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("a clean end");
-        all
-    })
 }
 
 /// Waits until a condition is true.

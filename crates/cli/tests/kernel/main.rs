@@ -7,9 +7,11 @@
 #[path = "../gateway/lab.rs"]
 #[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 mod lab;
+#[path = "../agent/streams.rs"]
+mod streams;
 
 use bentpipe_os::diag::Diag;
-use lab::{FAR, Gateway, HOST, Lab, content, err, out, receive, wait_until};
+use lab::{FAR, Gateway, HOST, Lab, err, out, wait_until};
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
 use std::fs;
@@ -17,6 +19,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+use streams::{content, receive};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const MBPS: f64 = 60.0;
