@@ -44,8 +44,9 @@ pub(crate) struct Table {
     opening: BTreeSet<(Instant, FlowKey)>,
     /// Flows that have ended.
     closing: usize,
-    /// Flows that came or went since the driver asked last, if it does.
-    changed: Option<BTreeSet<FlowKey>>,
+    /// Flows that came or went since the driver asked last, if it does; true for those that were open and
+    /// silent when they were forgotten.
+    changed: Option<BTreeMap<FlowKey, bool>>,
 }
 
 impl Table {
@@ -65,13 +66,13 @@ impl Table {
     }
 
     /// The flows that came or went since the last call.
-    pub(crate) fn take_changed(&mut self) -> BTreeSet<FlowKey> {
+    pub(crate) fn take_changed(&mut self) -> BTreeMap<FlowKey, bool> {
         self.changed.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Flows that came or went, whose addresses are still needed.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &FlowKey> {
-        self.changed.iter().flatten()
+        self.changed.iter().flat_map(BTreeMap::keys)
     }
 
     /// Number of flows that have not ended.
@@ -84,9 +85,9 @@ impl Table {
         self.flows.iter()
     }
 
-    fn note(&mut self, key: FlowKey) {
+    fn note(&mut self, key: FlowKey, was_open: bool) {
         if let Some(changed) = &mut self.changed {
-            changed.insert(key);
+            changed.insert(key, was_open);
         }
     }
 
@@ -121,7 +122,7 @@ impl Table {
         }
         self.opening.insert((flow.since, key));
         self.flows.insert(key, flow);
-        self.note(key);
+        self.note(key, false);
         self.enqueue(key, config);
         true
     }
@@ -129,7 +130,7 @@ impl Table {
     pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Flow> {
         let flow = self.flows.remove(key)?;
         self.closing -= usize::from(flow.phase == Phase::Closing);
-        self.note(*key);
+        self.note(*key, false);
         self.opening.remove(&(flow.since, *key));
         self.queue.remove(&(flow.check_at, *key));
         Some(flow)
@@ -163,7 +164,9 @@ impl Table {
             let Some(flow) = self.flows.get_mut(&key) else { continue };
             flow.check_at = Instant::NEVER;
             if flow.expires(config.half_open_time, config.idle) <= now {
-                return self.remove(&key).map(|flow| (key, flow));
+                let expired = self.remove(&key)?;
+                self.note(key, expired.phase == Phase::Open);
+                return Some((key, expired));
             }
             self.enqueue(key, config);
         }
@@ -239,12 +242,13 @@ mod tests {
         table.follow();
         insert(&mut table, 2, 0);
         table.remove(&key(1));
-        assert_eq!(table.take_changed().into_iter().collect::<Vec<_>>(), [key(1), key(2)]);
+        assert_eq!(table.take_changed().into_iter().collect::<Vec<_>>(), [(key(1), false), (key(2), false)]);
         assert_eq!((table.take_changed().len(), table.open()), (0, 1));
         table.set_phase(key(2), Phase::Closing, at(1), &config());
         assert_eq!((table.open(), table.len(), table.changed().count()), (0, 1, 0));
         table.set_phase(key(2), Phase::Open, at(1), &config());
-        table.remove(&key(2));
-        assert_eq!((table.open(), table.closing), (0, 0));
+        table.get_mut(&key(2)).unwrap().last = at(1);
+        assert!(table.remove_expired(at(200), &config()).is_some());
+        assert_eq!((table.open(), table.closing, table.take_changed().get(&key(2))), (0, 0, Some(&true)));
     }
 }

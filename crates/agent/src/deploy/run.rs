@@ -217,11 +217,11 @@ impl Running {
         deployment: &mut Deployment<'_>,
         mut signals: Signals,
     ) -> Result<String, Error> {
-        let mut look = self.way.clock().now();
+        let mut look = self.way.line().clock().now();
         let mut asks = false;
         loop {
             let next = self.way.turn()?;
-            let now = self.way.clock().now();
+            let now = self.way.line().clock().now();
             for _ in signals.take() {
                 if self.drains.is_some() {
                     self.drains = Some(now);
@@ -251,10 +251,11 @@ impl Running {
             }
             let soon = if self.server.is_behind() { now + SOON } else { Instant::NEVER };
             let until = next.min(soon).min(look).min(self.drains.unwrap_or(Instant::NEVER));
-            let [host, network] = self.way.fds();
+            let line = self.way.line();
+            let [host, network] = line.fds();
             let mut fds = vec![host, network, signals.fd()];
             fds.extend(self.server.fds());
-            let ready = wait::wait(&fds, Some(until), self.way.clock(), Duration::ZERO)
+            let ready = wait::wait(&fds, Some(until), line.clock(), Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
             asks = (3..fds.len()).any(|i| ready.has(i));
         }

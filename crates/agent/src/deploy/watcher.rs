@@ -158,11 +158,11 @@ fn take_over(
 
 /// Probes both ends of all connections, and answers their packets.
 fn answer(relay: &mut Relay, mut signals: Signals) -> Result<(), Error> {
-    let start = relay.clock().now();
+    let start = relay.line().clock().now();
     let mut probes = PROBES.iter().map(|after| start + *after).peekable();
     let end = start + STAY;
     loop {
-        let now = relay.clock().now();
+        let now = relay.line().clock().now();
         if now >= end || !signals.take().is_empty() {
             return Ok(());
         }
@@ -171,8 +171,9 @@ fn answer(relay: &mut Relay, mut signals: Signals) -> Result<(), Error> {
         }
         let next = relay.turn().map_err(|e| Error::Path(e.to_string()))?;
         let next = probes.peek().map_or(next, |at| next.min(*at)).min(end);
-        let [host, network] = relay.fds();
-        wait::wait(&[host, network, signals.fd()], Some(next), relay.clock(), Duration::ZERO)
+        let line = relay.line();
+        let [host, network] = line.fds();
+        wait::wait(&[host, network, signals.fd()], Some(next), line.clock(), Duration::ZERO)
             .map_err(|e| Error::system("waiting", e))?;
     }
 }

@@ -3,15 +3,14 @@
 use super::Error;
 use super::ports::Opened;
 use crate::kernel::{KernelPath, peers};
-use crate::path::{FlowFile, Relay};
+use crate::path::{FlowFile, Line, Relay};
 use crate::split::Split;
 use crate::status::{MOST_FLOWS, Status};
 use bentpipe_base::{Duration, Instant, World};
 use bentpipe_kernel_rate::{KernelRate, Policy};
-use bentpipe_os::{Clock, random, wait};
+use bentpipe_os::{random, wait};
 use bentpipe_scenario::agent_file::{AgentFile, Method};
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// Time to send the last packets, of connections that are reset at the end.
@@ -73,17 +72,11 @@ impl Way {
         Ok(Self::Split(Box::new(relay)))
     }
 
-    pub(super) const fn clock(&self) -> &Clock {
+    /// Its ports, and its clock.
+    pub(super) fn line(&mut self) -> &mut Line {
         match self {
-            Self::Split(relay) => relay.clock(),
-            Self::Kernel(path) => path.clock(),
-        }
-    }
-
-    pub(super) fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        match self {
-            Self::Split(relay) => relay.fds(),
-            Self::Kernel(path) => path.fds(),
+            Self::Split(relay) => relay.line(),
+            Self::Kernel(path) => path.line(),
         }
     }
 
@@ -115,13 +108,13 @@ impl Way {
     /// Ends the connections that are left; says what becomes of them.
     pub(super) fn let_go(&mut self) -> Result<&'static str, Error> {
         let Self::Split(relay) = self else { return Ok("go on without rates") };
-        let now = relay.clock().now();
+        let now = relay.line().clock().now();
         relay.split().abort_all(now);
         let end = now + LAST_PACKETS;
-        while relay.clock().now() < end {
+        while relay.line().clock().now() < end {
             let next = relay.turn().map_err(|e| Error::Path(e.to_string()))?.min(end);
-            let [host, network] = relay.fds();
-            wait::wait(&[host, network], Some(next), relay.clock(), Duration::ZERO)
+            let line = relay.line();
+            wait::wait(&line.fds(), Some(next), line.clock(), Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
         }
         Ok("were reset")
@@ -137,22 +130,21 @@ impl Way {
 
     /// Fills in what it knows.
     pub(super) fn describe(&mut self, status: &mut Status) {
-        let now = self.clock().now();
+        let line = self.line();
+        let now = line.clock().now();
         status.uptime_s = now.as_secs_f64();
+        status.traffic = line.traffic();
+        status.port_drops = named(&line.drops());
         status.open = self.flows();
         match self {
             Self::Split(relay) => {
-                status.traffic = relay.traffic();
                 status.datagrams = relay.datagram_status(MOST_FLOWS);
-                status.port_drops = named(&relay.drops());
                 let split = relay.split();
                 status.flows = split.views(now, MOST_FLOWS);
                 status.counters = split.counters();
                 status.memory[..2].copy_from_slice(&[split.reserved(), split.used()]);
             }
             Self::Kernel(path) => {
-                status.traffic = path.traffic();
-                status.port_drops = named(&path.drops());
                 status.flows = path.views(now, MOST_FLOWS);
                 let raised = status.kernel.take().unwrap_or_default().raised;
                 status.kernel = Some(crate::kernel::KernelView { raised, ..path.view() });

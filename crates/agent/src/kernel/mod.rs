@@ -16,29 +16,28 @@ pub use rules::{Unfit, peers, tagger_config};
 pub use sockets::{key, open_sockets, reset_sockets};
 pub use view::KernelView;
 
-use crate::path::{FlowFile, Scope, Traffic, send, when_held};
-use crate::split::{FlowKey, FlowLog as _, HOST, Link, NETWORK};
+use crate::path::{FlowFile, Line, Scope, read_both, send};
+use crate::split::{FlowKey, FlowLog as _, Link, NETWORK};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, IpVersion, Node, NodeId, Size};
 use bentpipe_driver::{LiveNetwork, Unit};
 use bentpipe_gateway::{Side, SynProperties};
 use bentpipe_kernel_rate::{Grant, KernelRate, Tuple};
-use bentpipe_os::port::PortDrops;
-use bentpipe_os::{Clock, PacketPort};
+use bentpipe_os::PacketPort;
 use bentpipe_scenario::agent_file::AgentFile;
 use bentpipe_tagger::{FlowView, RateNews, Tagger};
 use core::cell::RefCell;
 use core::net::SocketAddr;
+use std::collections::BTreeSet;
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Most super-packets read from one side before the other gets its turn.
-const BATCH: usize = 32;
 /// Memory for packets within the path. It holds none longer than a turn.
 const MEMORY: Size = Size(16 << 20);
 /// Time between two renewals of the lease, which lasts for 2 s.
 const RENEW: Duration = Duration::from_millis(500);
+/// Time between two looks at the sockets of flows that were silent for hours.
+const SWEEP: Duration = Duration::from_secs(60);
 /// Bytes that the tagger adds to a data packet in IPv6: a place for a structure.
 const PLACE: u16 = 16;
 
@@ -84,27 +83,27 @@ impl Node for Shared {
         self.0.borrow_mut().handle(cx, input);
     }
 
-    fn reads_signalling(&self) -> bool {
-        self.0.borrow().reads_signalling()
-    }
-
-    fn reads_all_ends(&self) -> bool {
-        self.0.borrow().reads_all_ends()
-    }
-
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         self.0.borrow().addresses(each);
     }
 
+    fn reads_signalling(&self) -> bool {
+        self.0.borrow().reads_signalling()
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.0.borrow().counters(each);
+    }
+
+    fn reads_all_ends(&self) -> bool {
+        self.0.borrow().reads_all_ends()
     }
 }
 
 /// The data path with its ports and its clock.
 #[derive(Debug)]
 pub struct KernelPath {
-    ports: [Box<dyn PacketPort>; 2],
+    line: Line,
     scope: Scope,
     net: LiveNetwork,
     tagger: Shared,
@@ -112,9 +111,10 @@ pub struct KernelPath {
     rates: Box<dyn Rates>,
     file: Arc<AgentFile>,
     log: FlowFile,
-    clock: Clock,
     renew_at: Instant,
-    traffic: Traffic,
+    sweep_at: Instant,
+    /// Flows that the tagger has forgotten, and which may be open.
+    silent: BTreeSet<FlowKey>,
     /// Rates for which the kernel had no room.
     no_room: u64,
 }
@@ -142,33 +142,25 @@ impl KernelPath {
         };
         let net = LiveNetwork::chain(add, seed, Unit::Packet, MEMORY);
         let scope = Scope::new(file.site.policy.clone());
-        let (clock, traffic) = (Clock::start(), Traffic::default());
-        let renew_at = Instant::ZERO;
-        Ok(Self { ports, scope, net, tagger, node, rates, file, log, clock, renew_at, traffic, no_room: 0 })
+        Ok(Self {
+            line: Line::new(ports),
+            scope,
+            net,
+            tagger,
+            node,
+            rates,
+            file,
+            log,
+            renew_at: Instant::ZERO,
+            sweep_at: Instant::ZERO,
+            silent: BTreeSet::new(),
+            no_room: 0,
+        })
     }
 
-    /// Its clock.
-    pub const fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Counters of its ports.
-    pub const fn traffic(&self) -> Traffic {
-        self.traffic
-    }
-
-    /// Packets lost at the ports.
-    ///
-    /// # Errors
-    /// When a port is gone.
-    pub fn drops(&mut self) -> io::Result<[PortDrops; 2]> {
-        let [host, network] = &mut self.ports;
-        Ok([host.drops()?, network.drops()?])
-    }
-
-    /// Descriptors to poll for input.
-    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.ports[HOST].fd(), self.ports[NETWORK].fd()]
+    /// Its ports.
+    pub const fn line(&mut self) -> &mut Line {
+        &mut self.line
     }
 
     /// Follows no new flow from now on; they pass.
@@ -186,42 +178,51 @@ impl KernelPath {
     /// # Errors
     /// When a port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
-        let mut is_full = false;
-        for side in [HOST, NETWORK] {
-            let mut read = 0;
-            while read < BATCH && self.receive(side)? {
-                read += 1;
-            }
-            is_full |= read == BATCH;
-        }
-        let now = self.clock.now();
+        let is_full = read_both(|side| self.receive(side))?;
+        let now = self.line.clock.now();
         self.net.advance(now);
         self.settle()?;
         if now >= self.renew_at {
             self.rates.renew();
             self.renew_at = now + RENEW;
         }
+        if now >= self.sweep_at {
+            self.sweep();
+            self.sweep_at = now + SWEEP;
+        }
         let next = self.net.network.next_at().unwrap_or(Instant::NEVER);
-        let next = next.min(self.renew_at).min(when_held(&self.ports, now));
+        let next = next.min(self.renew_at).min(self.line.when_held(now));
         Ok(if is_full { now } else { next })
     }
 
     /// Handles one packet from `side`; false if none waits.
     fn receive(&mut self, side: usize) -> io::Result<bool> {
         let store = Rc::clone(&self.net.store);
-        let received = self.ports[side].receive(store.borrow_mut().scratch())?;
+        let received = self.line.ports[side].receive(store.borrow_mut().scratch())?;
         let Some(received) = received else { return Ok(false) };
-        self.traffic.received[side] += 1;
-        self.traffic.bytes[side] += received.len as u64;
+        self.line.traffic.received[side] += 1;
+        self.line.traffic.bytes[side] += received.len as u64;
         if side == NETWORK && !self.scope.has(store.borrow().read(received.len)) {
             return Ok(true); // the kernel handles it
         }
-        let at = self.clock.at(received.at).max(self.net.now());
+        let at = self.line.clock.at(received.at).max(self.net.now());
         self.net.advance(at);
         // without room for it the packet is lost: unread it might bring the host a structure
         self.net.accept(side, received.len, &received.vnet);
         self.settle()?;
         Ok(true)
+    }
+
+    /// Looks which of the flows that the tagger has forgotten still have a socket: their peers may signal, so
+    /// the guard must know of them.
+    fn sweep(&mut self) {
+        let known: Vec<FlowKey> = self.silent.iter().copied().collect();
+        let Ok(open) = open_sockets(&known) else { return };
+        let open: BTreeSet<FlowKey> = open.iter().map(key).collect();
+        for gone in known.iter().filter(|flow| !open.contains(flow)) {
+            self.silent.remove(gone);
+            self.log.ended(gone);
+        }
     }
 
     /// Notes what has changed, then sends what is due.
@@ -230,10 +231,14 @@ impl KernelPath {
             let mut tagger = self.tagger.0.borrow_mut();
             (tagger.take_changed(), tagger.take_changes())
         };
-        for flow in changed {
+        for (flow, was_silent) in changed {
             let Some(key) = self.real(&flow) else { continue };
             if self.tagger.0.borrow().view(&flow).is_some() {
+                // it may be a new flow between the same ends
+                self.silent.remove(&key);
                 self.log.opened(&key, &[Link::default(); 2]);
+            } else if was_silent {
+                self.silent.insert(key);
             } else {
                 self.log.ended(&key);
             }
@@ -243,14 +248,14 @@ impl KernelPath {
         }
         while let Some(arrival) = self.net.take_arrival() {
             let side = arrival.port;
-            let port = self.ports[side].as_mut();
+            let port = self.line.ports[side].as_mut();
             self.net.emit(&arrival, |emitted, header, payload| {
                 let parts = [IoSlice::new(header), IoSlice::new(payload), IoSlice::new(emitted.tail())];
                 let count = if emitted.tail().is_empty() { 2 } else { 3 };
                 // the first part must contain the headers
                 send(port, &emitted.vnet, &parts[usize::from(header.is_empty())..count])
             })?;
-            self.traffic.sent[side] += 1;
+            self.line.traffic.sent[side] += 1;
             self.net.done(arrival);
         }
         Ok(())

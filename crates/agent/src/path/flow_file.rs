@@ -52,6 +52,9 @@ impl FlowFile {
 
 impl FlowLog for FlowFile {
     fn opened(&mut self, key: &FlowKey, links: &[Link; 2]) {
+        if self.slots.contains_key(key) {
+            return;
+        }
         let Some(slot) = self.free.pop() else {
             self.lost += 1;
             return;

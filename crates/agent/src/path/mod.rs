@@ -6,49 +6,33 @@
 mod datagrams;
 mod flow_file;
 mod host_port;
+mod line;
 mod scope;
 
 pub use datagrams::{DatagramFlow, DatagramStatus, Datagrams};
 pub use flow_file::FlowFile;
 pub use host_port::HostPort;
+pub use line::{Line, Traffic};
+pub(crate) use line::{read_both, send};
 pub use scope::Scope;
 
 use crate::split::{HOST, NETWORK, Split, Verdict};
-use bentpipe_base::{Duration, Instant, NodeId, World};
+use bentpipe_base::{Instant, NodeId, World};
 use bentpipe_driver::{Link as LinkHeader, Unit};
-use bentpipe_os::port::{MAX_SUPER, PortDrops};
-use bentpipe_os::{Clock, PacketPort};
+use bentpipe_os::PacketPort;
+use bentpipe_os::port::MAX_SUPER;
 use bentpipe_scenario::agent_file::DatagramRules;
 use bentpipe_wire::offload::VnetHeader;
-use serde::{Deserialize, Serialize};
+use line::tolerate;
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
 
-/// Most super-packets read from one side before the other gets its turn.
-const BATCH: usize = 64;
 /// Most super-packets sent to one side before reading.
 const MOST_SENT: usize = 32;
-
-/// How long a port that holds packets waits before it tries again.
-const HELD: Duration = Duration::from_millis(1);
-
-/// Packets and bytes, each for both sides: the host, the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
-    /// Super-packets received.
-    pub received: [u64; 2],
-    /// Bytes received, IP headers included.
-    pub bytes: [u64; 2],
-    /// Received and passed on unread.
-    pub passed: [u64; 2],
-    /// Sent by the agent.
-    pub sent: [u64; 2],
-}
 
 /// The data path with its ports and its clock.
 #[derive(Debug)]
 pub struct Relay {
-    ports: [Box<dyn PacketPort>; 2],
+    line: Line,
     unit: Unit,
     /// What of the traffic of the network's port is the agent's; all, if there is none.
     scope: Option<Scope>,
@@ -56,9 +40,7 @@ pub struct Relay {
     /// The datagrams for which there are rules.
     datagrams: Option<Datagrams>,
     world: World,
-    clock: Clock,
     buffer: Vec<u8>,
-    traffic: Traffic,
 }
 
 impl Relay {
@@ -71,8 +53,8 @@ impl Relay {
         split: Split,
         world: World,
     ) -> Self {
-        let (clock, buffer, traffic) = (Clock::start(), vec![0; MAX_SUPER], Traffic::default());
-        Self { ports, unit, scope, split, datagrams: None, world, clock, buffer, traffic }
+        let (line, buffer) = (Line::new(ports), vec![0; MAX_SUPER]);
+        Self { line, unit, scope, split, datagrams: None, world, buffer }
     }
 
     /// Takes datagrams too, as `rules` say.
@@ -85,7 +67,7 @@ impl Relay {
     /// # Errors
     /// When a port is gone.
     pub fn release_datagrams(&mut self) -> io::Result<()> {
-        let now = self.clock.now();
+        let now = self.line.clock.now();
         if let Some(datagrams) = &mut self.datagrams {
             datagrams.release(now);
         }
@@ -102,28 +84,9 @@ impl Relay {
         &mut self.split
     }
 
-    /// Its clock.
-    pub const fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Counters of its ports.
-    pub const fn traffic(&self) -> Traffic {
-        self.traffic
-    }
-
-    /// Packets lost at the ports.
-    ///
-    /// # Errors
-    /// When a port is gone.
-    pub fn drops(&mut self) -> io::Result<[PortDrops; 2]> {
-        let [host, network] = &mut self.ports;
-        Ok([host.drops()?, network.drops()?])
-    }
-
-    /// Descriptors to poll for input.
-    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.ports[HOST].fd(), self.ports[NETWORK].fd()]
+    /// Its ports.
+    pub const fn line(&mut self) -> &mut Line {
+        &mut self.line
     }
 
     /// Reads, handles timers, sends. Returns when to call again if the ports have no input.
@@ -131,15 +94,8 @@ impl Relay {
     /// # Errors
     /// When a port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
-        let mut is_full = false;
-        for side in [HOST, NETWORK] {
-            let mut read = 0;
-            while read < BATCH && self.receive(side)? {
-                read += 1;
-            }
-            is_full |= read == BATCH;
-        }
-        let Self { split, world, clock, .. } = self;
+        let is_full = read_both(|side| self.receive(side))?;
+        let Self { split, world, line: Line { clock, .. }, .. } = self;
         split.timer(&mut world.cx(clock.now(), NodeId(0)));
         split.serve(&mut world.cx(clock.now(), NodeId(0)));
         for _ in 0..MOST_SENT {
@@ -147,22 +103,22 @@ impl Relay {
             for side in [HOST, NETWORK] {
                 is_idle &= !self.send(side)?;
             }
-            let Self { split, world, clock, .. } = self;
+            let Self { split, world, line: Line { clock, .. }, .. } = self;
             split.serve(&mut world.cx(clock.now(), NodeId(0)));
             if is_idle && !split.wants_to_send() {
                 break;
             }
         }
         let next = self.send_datagrams()?;
-        let now = self.clock.now();
+        let now = self.line.clock.now();
         let is_behind = is_full || self.split.wants_to_send();
         let next = if is_behind { now } else { self.split.next_at().min(next) };
-        Ok(next.min(when_held(&self.ports, now)))
+        Ok(next.min(self.line.when_held(now)))
     }
 
     /// Sends the datagrams that are due; returns when the next are.
     fn send_datagrams(&mut self) -> io::Result<Instant> {
-        let Self { ports, datagrams, clock, traffic, .. } = self;
+        let Self { line: Line { ports, clock, traffic }, datagrams, .. } = self;
         let Some(datagrams) = datagrams else { return Ok(Instant::NEVER) };
         datagrams.run(clock.now(), |side, vnet, parts| {
             traffic.sent[side] += 1;
@@ -173,7 +129,8 @@ impl Relay {
 
     /// Handles one packet from `side`; false if none waits.
     fn receive(&mut self, side: usize) -> io::Result<bool> {
-        let Self { ports, unit, scope, split, datagrams, world, clock, buffer, traffic } = self;
+        let Self { line, unit, scope, split, datagrams, world, buffer } = self;
+        let Line { ports, clock, traffic } = line;
         let Some(received) = ports[side].receive(buffer)? else { return Ok(false) };
         let bytes = &buffer[..received.len.min(buffer.len())];
         traffic.received[side] += 1;
@@ -205,7 +162,7 @@ impl Relay {
 
     /// Sends one packet of ours to `side`; false if there is none.
     fn send(&mut self, side: usize) -> io::Result<bool> {
-        let Self { ports, unit, split, world, clock, traffic, .. } = self;
+        let Self { line: Line { ports, clock, traffic }, unit, split, world, .. } = self;
         let port = &mut ports[side];
         let cx = &mut world.cx(clock.now(), NodeId(0));
         let sent = split.next_packet(cx, side, |link, vnet: &VnetHeader, parts| {
@@ -230,25 +187,5 @@ impl Relay {
                 tolerate(result).map(|()| true)
             }
         }
-    }
-}
-
-/// When ports that hold packets must be read again.
-pub(crate) fn when_held(ports: &[Box<dyn PacketPort>; 2], now: Instant) -> Instant {
-    let holds = ports.iter().any(|port| port.holds());
-    if holds { now + HELD } else { Instant::NEVER }
-}
-
-/// Sends a packet. One that the kernel has no room for is lost, and counted by its port.
-pub(crate) fn send(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<()> {
-    tolerate(port.send(vnet, parts))
-}
-
-/// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says
-/// so.
-fn tolerate(sent: io::Result<bool>) -> io::Result<()> {
-    match sent {
-        Err(error) if error.raw_os_error().is_none() => Err(error),
-        _ => Ok(()),
     }
 }

@@ -70,9 +70,11 @@ impl PacketPort for MemoryPort {
     }
 }
 
-/// What the kernel was told, with the number of packets that its host had got until then.
+/// Rates that the kernel was told; `None`: one was taken.
+type News = Vec<(Tuple, Option<Grant>)>;
+
 #[derive(Clone, Debug, Default)]
-struct Told(Arc<Mutex<Vec<(Tuple, Option<Grant>)>>>);
+struct Told(Arc<Mutex<News>>);
 
 impl Rates for Told {
     fn set(&mut self, tuple: &Tuple, grant: &Grant) -> bool {
@@ -136,7 +138,7 @@ impl Seat {
         self.agent.turn().unwrap();
     }
 
-    fn told(&self) -> Vec<(Tuple, Option<Grant>)> {
+    fn told(&self) -> News {
         self.told.0.lock().unwrap().clone()
     }
 }
@@ -186,7 +188,7 @@ impl Pair {
         let (mut sent, mut got) = (0, Vec::new());
         self.run(|pair| {
             sent += pair.seats[LEFT].end.endpoint.write(ids[LEFT], &bytes[sent..]).unwrap();
-            let mut buffer = [0; 1 << 16];
+            let mut buffer = [0; 1 << 13];
             let now = pair.clock.now();
             let n = pair.seats[RIGHT].end.endpoint.read(now, ids[RIGHT], &mut buffer).unwrap_or(0);
             got.extend_from_slice(&buffer[..n]);

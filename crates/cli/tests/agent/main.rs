@@ -10,6 +10,7 @@
 #[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 #[path = "../gateway/lab.rs"]
 mod lab;
+mod streams;
 
 use lab::{FAR, HOST, Lab, ROUTER, err, ip, out};
 use rustix::process::Signal;
@@ -19,6 +20,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+use streams::{content, receive};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const RULES: &str = "[[rules]]\naction = \"pass\"\nport = 22\n[[rules]]\nask = \"50 Mbit/s\"\n";
@@ -63,16 +65,6 @@ fn status(lab: &Lab) -> Value {
     serde_json::from_str(&out(&output)).unwrap_or_else(|e| panic!("{e}: {}", err(&output)))
 }
 
-/// Bytes that differ from connection to connection.
-fn content(seed: u32, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
-    let next = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..len).map(next).collect()
-}
-
 fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
@@ -101,15 +93,6 @@ fn connect(lab: &Lab, kind: &str, from: usize, v6: bool) -> [TcpStream; 2] {
     let accepted = spawn(move || listener.accept().expect("a connection").0);
     let calling = lab.at(from, || TcpStream::connect_timeout(&at, PATIENCE)).expect("a way through");
     [patient(calling), patient(accepted.join().expect("no panic"))]
-}
-
-/// Receives a stream and its end.
-fn receive(mut stream: TcpStream) -> JoinHandle<Vec<u8>> {
-    spawn(move || {
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("a clean end");
-        all
-    })
 }
 
 /// Sends 2 MB, closes that direction, and only then gets an answer of 1 MB.

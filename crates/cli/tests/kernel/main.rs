@@ -1,16 +1,14 @@
-//! Two hosts whose kernels' TCP sends at granted rates: agents of method "kernel" at both ends, a gateway that
+//! Two hosts whose TCP sends at granted rates: agents of method "kernel" at both ends, a gateway that
 //! is a flow router between them.
 #![cfg(feature = "bpf")]
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "its peers are threads with kernel sockets, timed by the clock"
-)]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "programs are timed by the clock")]
 
-#[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 #[path = "../gateway/lab.rs"]
+#[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 mod lab;
+#[path = "../agent/streams.rs"]
+mod streams;
 
 use bentpipe_os::diag::Diag;
 use lab::{FAR, Gateway, HOST, Lab, err, out, wait_until};
@@ -21,6 +19,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+use streams::{content, receive};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const MBPS: f64 = 60.0;
@@ -122,24 +121,6 @@ impl Pair {
         let all = self.lab.at(HOST, || Diag::open().and_then(|mut diag| diag.connections())).expect("a list");
         all.into_iter().find(|one| one.local == here).map_or_else(String::new, |one| one.congestion)
     }
-}
-
-/// Bytes that differ from place to place, of which many end like a structure.
-fn content(seed: u32, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
-    let next = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..len).map(next).collect()
-}
-
-fn receive(mut stream: TcpStream) -> JoinHandle<Vec<u8>> {
-    spawn(move || {
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("a clean end");
-        all
-    })
 }
 
 /// Sends and closes that direction; returns the seconds until everything has arrived unchanged.

@@ -34,7 +34,7 @@ use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{
     Addr, Cx, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
 };
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The side of the host.
 pub const HOST: Port = Port(0);
@@ -115,8 +115,9 @@ impl Tagger {
         self.table.follow();
     }
 
-    /// Takes the flows that came or went since the last call; [`Tagger::view`] shows those that are there.
-    pub fn take_changed(&mut self) -> BTreeSet<FlowKey> {
+    /// Takes the flows that came or went since the last call; [`Tagger::view`] shows what is there. True
+    /// for those that were forgotten since they were silent: their ends may still signal.
+    pub fn take_changed(&mut self) -> BTreeMap<FlowKey, bool> {
         self.table.take_changed()
     }
 
