@@ -114,7 +114,10 @@ impl Endpoint {
         self.check_room(&pair)?;
         let config = fitted(config, &self.settings, to.is_ipv6());
         let chance = self.chance(cx);
-        let conn = Connection::connect(cx, pair.tuple(), config, chance);
+        let mut conn = Connection::connect(cx, pair.tuple(), config, chance);
+        if self.peers.hides(cx.now, to.ip()) {
+            conn.hide_request();
+        }
         let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Application));
         self.mark(id);
         Ok(id)
