@@ -20,7 +20,7 @@ const BESIDE: (u32, u64) = (5, 8_000_000);
 const SYN_TIMEOUT_S: f64 = 1.0;
 const SLACK_S: f64 = 0.2;
 /// Streams of each row, and their lengths in turn, B.
-const STREAMS: u32 = 125;
+const STREAMS: u32 = 200;
 const LENGTHS: [u64; 4] = [1_000, 20_000, 100_000, 400_000];
 /// Streams that last longer than the seconds after which code points are rewritten.
 const LONG: [u64; 1] = [12_000_000];
