@@ -53,7 +53,7 @@ pub struct Host {
     pub refused: u64,
     udp: Option<Box<Datagrams>>,
     /// Peers to which SYNs hide their request for a rate.
-    peers: Peers,
+    peers: Peers<Addr>,
 }
 
 /// Slots below this belong to connections; this plus a port is the slot of the source of datagrams at that

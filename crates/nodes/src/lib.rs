@@ -14,5 +14,6 @@ pub use app::{
 pub use ends::Endpoint;
 pub use host::{ConnectRequest, Host, Listener};
 pub use middlebox::{DscpRule, Middlebox, MiddleboxConfig, Unwanted};
+pub use peers::Peers;
 pub use router::Router;
 pub use udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Departures, Pattern, WhenRefused};

@@ -9,7 +9,7 @@
 //! A hidden request follows the handshake, so only the first round trip is without a rate. A SYN that was
 //! lost by chance has the same effect for 4 min.
 
-use bentpipe_base::{Addr, Duration, Instant};
+use bentpipe_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// How long a finding holds at first.
@@ -28,19 +28,25 @@ struct Finding {
     repeats: u8,
 }
 
-/// The peers of a host.
-#[derive(Debug, Default)]
-pub(crate) struct Peers(BTreeMap<Addr, Finding>);
+/// The peers of a host, by their addresses.
+#[derive(Debug)]
+pub struct Peers<A>(BTreeMap<A, Finding>);
 
-impl Peers {
+impl<A> Default for Peers<A> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<A: Ord + Copy> Peers<A> {
     /// True if a SYN to this peer should hide its request.
-    pub(crate) fn hides(&self, now: Instant, peer: Addr) -> bool {
+    pub fn hides(&self, now: Instant, peer: A) -> bool {
         self.0.get(&peer).is_some_and(|finding| now < finding.until)
     }
 
     /// A connection opened whose SYN had a structure: had it to be repeated?
     #[cold]
-    pub(crate) fn opened(&mut self, now: Instant, peer: Addr, repeated: bool) {
+    pub fn opened(&mut self, now: Instant, peer: A, repeated: bool) {
         let known = self.0.get(&peer).copied();
         if !repeated {
             self.0.remove(&peer);
@@ -52,7 +58,7 @@ impl Peers {
         }
     }
 
-    fn make_room(&mut self, peer: Addr) {
+    fn make_room(&mut self, peer: A) {
         if self.0.len() >= MOST && !self.0.contains_key(&peer) {
             let soonest = self.0.iter().min_by_key(|(_, finding)| finding.until).map(|(peer, _)| *peer);
             soonest.map(|peer| self.0.remove(&peer));
@@ -63,6 +69,7 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_base::Addr;
 
     const PEER: Addr = Addr(7);
 

@@ -116,6 +116,9 @@ impl Endpoint {
         let chance = self.chance(cx);
         let mut conn = Connection::connect(cx, pair.tuple(), config, chance);
         self.keep_secret(cx, &mut conn);
+        if self.peers.hides(cx.now, to.ip()) {
+            conn.hide_request();
+        }
         let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Application));
         self.mark(id);
         Ok(id)

@@ -40,6 +40,7 @@ pub use offers::HeldOffer;
 pub use table::ConnId;
 
 use bentpipe_base::{Cx, Duration, Instant, IpVersion, Pkt, Purpose, RngSlot, Seq, Size, World};
+use bentpipe_nodes::Peers;
 use bentpipe_tcp::{Config, Connection, Encoding, RandomValues};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -226,6 +227,8 @@ pub struct Endpoint {
     replies: VecDeque<Vec<u8>>,
     inbox: EventQueue,
     in_time_wait: usize,
+    /// Peers that SYNs with a request for a rate do not reach.
+    peers: Peers<IpAddr>,
     counters: Counters,
     /// Buffer to make a payload contiguous that wraps around the end of its ring.
     scratch: Vec<u8>,
@@ -244,6 +247,7 @@ impl Endpoint {
             replies: VecDeque::new(),
             inbox: EventQueue::default(),
             in_time_wait: 0,
+            peers: Peers::default(),
             counters: Counters::default(),
             scratch: Vec::new(),
         }

@@ -92,6 +92,10 @@ impl Endpoint {
                 }
                 Event::Established => {
                     socket.opened = true;
+                    let stats = socket.conn.stats();
+                    if let Some(at) = stats.established_at.filter(|_| socket.conn.asked_in_syn()) {
+                        self.peers.opened(at, socket.pair.remote().ip(), stats.timeouts > 0);
+                    }
                     if socket.shut {
                         socket.conn.close();
                         more = true;

@@ -157,3 +157,17 @@ fn a_link_s_new_rate_is_divided() {
     assert_eq!((lab.heard, Size(lab.heard)), (20_000_000, Size(20_000_000)));
     assert!(lab.sender().rate().unwrap().changes.iter().any(|c| c.cause == "raised"));
 }
+
+/// A firewall drops SYNs with a structure: only the first connection waits for the timeout of its SYN.
+#[test]
+fn a_peer_that_structures_in_syns_do_not_reach_is_remembered() {
+    let wall = "[[middleboxes]]\nname = \"wall\"\nlink = \"link\"\ndrop = \"syn-with-data\"\n";
+    let mut lab = Lab::new(&one_link(wall), false);
+    let times = [(); 3].map(|()| {
+        let start = lab.now;
+        lab.talk(20_000);
+        lab.run(SECOND * 3);
+        lab.now.since(start).as_secs_f64()
+    });
+    assert!(times[0] > 1.0 && times[1..].iter().all(|s| *s < 0.3), "{times:?}");
+}
