@@ -67,7 +67,6 @@ impl VethPort {
         for (option, what) in [
             (libc::PACKET_VNET_HDR, "asking for PACKET_VNET_HDR"),
             (libc::PACKET_IGNORE_OUTGOING, "asking for PACKET_IGNORE_OUTGOING (Linux 4.20)"),
-            (libc::PACKET_QDISC_BYPASS, "asking for PACKET_QDISC_BYPASS"),
         ] {
             set(&socket, libc::SOL_PACKET, option, &1).map_err(PortError::kernel(what))?;
         }

@@ -102,11 +102,20 @@ impl Lab {
 
     /// Switches the hosts' offloads on or off; returns false without `ethtool`.
     pub(crate) fn offloads(&self, on: bool) -> bool {
-        let how = if on { "on" } else { "off" };
-        let set =
-            || Command::new("ethtool").args(["-K", "bent0", "tx", how, "gso", how, "tso", how]).output();
-        (0..2).all(|host| self.at(host, set).is_ok_and(|out| out.status.success()))
+        (0..2).all(|host| self.at(host, || switch("bent0", on)))
     }
+
+    /// Switches those of our ends of the pairs.
+    pub(crate) fn our_offloads(&self, on: bool) -> bool {
+        let both = || ["p0", "p1"].iter().all(|name| switch(name, on));
+        namespace::in_network(&self.middle, both).expect("a namespace we made")
+    }
+}
+
+fn switch(name: &str, on: bool) -> bool {
+    let how = if on { "on" } else { "off" };
+    let done = Command::new("ethtool").args(["-K", name, "tx", how, "gso", how, "tso", how]).output();
+    done.is_ok_and(|out| out.status.success())
 }
 
 pub(crate) fn address(host: usize, v6: bool) -> IpAddr {

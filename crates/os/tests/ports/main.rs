@@ -62,6 +62,27 @@ fn traffic_over_veth_is_intact() {
     everything_is_intact(&lab, "traffic_over_veth_is_intact", traffic::BYTES);
 }
 
+/// An interface that cannot cut super-packets itself has the kernel cut them.
+#[test]
+fn super_packets_leave_by_an_interface_without_offloads() {
+    let test = "super_packets_leave_by_an_interface_without_offloads";
+    let Some(lab) = lab(test, Door::Veth) else { return };
+    if !lab.our_offloads(false) {
+        return println!("SKIPPED {test}: no ethtool, or it cannot");
+    }
+    for v6 in [false, true] {
+        let relay = match Relay::start(&lab, Way::Whole) {
+            Ok(relay) => relay,
+            Err(why) => return println!("SKIPPED {test}: {why}"),
+        };
+        traffic::tcp(&lab, v6, traffic::BYTES);
+        traffic::udp(&lab, v6, true, traffic::BYTES);
+        let counts = relay.end();
+        assert!(counts.packets.load(Ordering::Relaxed) > counts.supers.load(Ordering::Relaxed));
+        assert_eq!(counts.send_lost.load(Ordering::Relaxed), 0);
+    }
+}
+
 /// A new TUN interface for each relay, since a new one has all offloads enabled.
 #[test]
 fn traffic_over_tun_is_intact() {

@@ -25,9 +25,8 @@ const LENGTHS: [u64; 4] = [1_000, 20_000, 100_000, 400_000];
 /// Streams that last longer than the seconds after which code points are rewritten.
 const LONG: [u64; 1] = [12_000_000];
 const LATER: Duration = Duration::from_secs(5);
-/// Whether the kernel may join and cut packets (GSO, GRO). Without, packet sockets lose super-packets
-/// (`docs/src/rate/agent.md`, limits), and streams of this length take minutes.
-const OFFLOADS: [bool; 1] = [true];
+/// Whether the kernel may join and cut packets (GSO, GRO).
+const OFFLOADS: [bool; 2] = [true, false];
 /// Share of lost packets in each direction.
 const LOSS: f64 = 0.1;
 /// Streams over it, and their lengths in turn, B: long enough for eight requests that are lost.
