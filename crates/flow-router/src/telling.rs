@@ -4,7 +4,9 @@
 //! repeats it until the flow obeys. A flow must be told when its share is below its grant by more than 1/512
 //! (one step of the rate format), or when it has lost its reservation. Repetitions come once per round trip,
 //! the shortest that the router has seen from a SYN or structure to its answer; at most 200 ms until two were
-//! measured, and never faster than every 10 ms. A lower target in between is a new reduction and is told at once.
+//! measured, and never faster than every 10 ms. Data that is sent again may be what the receiver has, and
+//! drops with all that it carries: while new data passes too, only that is used. A lower target in between
+//! is a new reduction and is told at once.
 //! The old rate is tolerated for max(2 RTT, 200 ms) after the flow was told; a response with the lower rate
 //! ends the reduction before that. A flow that cannot be told (no packet with room for a structure) is
 //! tolerated for 1 s longer.

@@ -16,7 +16,7 @@ use super::{FlowRouter, has};
 use crate::flow::{Flow, Phase, bps};
 use crate::flows::FlowKey;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, replace, structures};
-use bentpipe_base::{Flags, Instant, Packet, Proto, Rate, Seq};
+use bentpipe_base::{Duration, Flags, Instant, Packet, Proto, Rate, Seq};
 
 /// Bounds of the window in bytes.
 const WINDOW: (u64, u64) = (1 << 20, 1 << 28);
@@ -35,6 +35,8 @@ pub(crate) enum By {
 pub(crate) struct Numbers {
     /// The highest that has passed.
     next: Option<Seq>,
+    /// When it passed.
+    next_at: Instant,
     /// What a SYN/ACK acknowledges that answers the last SYN on these ports, and who sent that SYN.
     anew: Option<(By, Seq)>,
     /// When its SYN passed last.
@@ -55,6 +57,15 @@ impl Flow {
         })
     }
 
+    /// True for data sent again while new data passes too, the last at most `within` ago. The receiver may
+    /// have it, and drops what it has with everything that it carries.
+    pub(crate) fn is_sent_again(&self, now: Instant, packet: &Packet, within: Duration) -> bool {
+        let end = packet.tcp.seq.at(packet.seq_len());
+        let is_old = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() <= 0;
+        let is_stream = packet.proto == Proto::Tcp && self.numbers.next.is_some_and(is_old);
+        is_stream && now.since(self.numbers.next_at) < within
+    }
+
     /// A packet of the sender has passed.
     fn advance(&mut self, now: Instant, packet: &Packet) {
         let end = packet.tcp.seq.at(packet.seq_len());
@@ -65,7 +76,7 @@ impl Flow {
         self.numbers.has_ended |= packet.tcp.flags.has(Flags::FIN) || packet.tcp.flags.has(Flags::RST);
         let is_further = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() > 0;
         if self.numbers.next.is_none_or(is_further) {
-            self.numbers.next = Some(end);
+            (self.numbers.next, self.numbers.next_at) = (Some(end), now);
         }
     }
 }

@@ -39,6 +39,9 @@ impl FlowRouter {
         }
         let target = (available.map_or(0, Rate::bps), flow.reserved);
         let (interval, grace) = (flow.interval(), flow.grace());
+        if flow.is_sent_again(now, packet, interval) {
+            return;
+        }
         let mut telling = flow.telling.unwrap_or_else(|| Telling::begin(now, target, grace));
         let structure = flow.reduction(available);
         if telling.is_due(now, target, interval) && place(packet, structure, mtu, &mut self.notice) {

@@ -2,7 +2,7 @@
 
 use super::combos;
 use super::faults::{Among, Failures, Fault, KINDS, Traffic, setting};
-use super::net::{Fate, HOPS};
+use super::net::{Fate, HOPS, Net};
 use bentpipe_base::{IpVersion, Purpose, Rng};
 
 const MOST_FAULTS: u64 = 12;
@@ -71,12 +71,24 @@ fn a_late_first_response_does_not_put_off_repetitions() {
     traffic(IpVersion::V6).check(&faults, Among::Signals).unwrap();
 }
 
-/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`. The words
-/// `v6`, `walk` and `all` among them choose IPv6, the traffic of walks, and faults of any packet. Without
-/// it, that nothing is wrong without faults.
+/// Walks after which a reduction came too late: the round trip was not known, because a response or the data
+/// that it allowed was late or a SYN was sent again, or the structure was in data that the receiver had.
 #[test]
-fn trace() {
-    let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
+fn reductions_are_repeated_in_time() {
+    for text in [
+        "walk 0 0 3 0 2 0 4 0 2 1 4 0 1 0 3 0 2 1 0 2",
+        "walk v6 1 0 5 0 0 0 0 0 1 1 3 0 1 1 1 2 1 0 1 0",
+        "walk 1 1 4 0 2 0 1 0 2 1 3 2 2 0 2 2 1 0 7 0 1 0 0 0 2 1 4 0",
+        "walk 2 0 3 0 1 1 0 0 2 1 1 2 1 1 6 0 2 0 0 2 2 0 4 2",
+        "walk 2 1 2 0 2 0 1 2 2 1 3 0 0 0 0 0 0 0 5 2 1 0 4 0 2 0 3 0 2 0 5 2",
+    ] {
+        named(text, &mut |_| ()).unwrap_or_else(|why| panic!("{text}: {why}"));
+    }
+}
+
+/// Runs a list of faults: numbers of hop, way, packet and kind. The words `v6`, `walk` and `all` among them
+/// choose IPv6, the traffic of walks, and faults of any packet.
+fn named(text: &str, look: &mut dyn FnMut(&mut Net<'_>)) -> Result<(), String> {
     let is_said = |word: &str| text.split_whitespace().any(|said| said == word);
     let ip = if is_said("v6") { IpVersion::V6 } else { IpVersion::V4 };
     let traffic = if is_said("walk") { traffic(ip) } else { combos::traffic(ip) };
@@ -90,10 +102,21 @@ fn trace() {
     };
     let faults: Vec<Fault> = all.chunks_exact(4).map(fault).collect();
     let mut net = traffic.net(&faults, among);
-    net.trace = !text.is_empty();
+    look(&mut net);
     let outcome = net.complete();
-    for end in net.flows.iter().flat_map(|flow| &flow.ends) {
-        println!("{:?}", end.conn.as_ref().and_then(bentpipe_tcp::Connection::rate));
-    }
+    look(&mut net);
+    outcome
+}
+
+/// Shows what the faults in `BENTPIPE_TRACE` do. Without it, that nothing is wrong without faults.
+#[test]
+fn trace() {
+    let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
+    let outcome = named(&text, &mut |net| {
+        net.trace = !text.is_empty();
+        for end in net.flows.iter().flat_map(|flow| &flow.ends) {
+            println!("{:?}", end.conn.as_ref().and_then(bentpipe_tcp::Connection::rate));
+        }
+    });
     outcome.unwrap();
 }

@@ -113,6 +113,8 @@ pub(crate) struct Rig {
     pub(crate) world: World,
     pub(crate) now: Instant,
     pub(crate) recycled: u64,
+    /// Bytes of data of all flows, with the packet that other functions send.
+    sent: u64,
 }
 
 impl Rig {
@@ -129,7 +131,7 @@ impl Rig {
         for n in 1..9 {
             assert!(world.addresses.assign(Addr(u32::from(n)), IpAddr::from([10, 0, n, 1])));
         }
-        Self { router: FlowRouter::new(config), world, now: Instant::ZERO, recycled: 0 }
+        Self { router: FlowRouter::new(config), world, now: Instant::ZERO, recycled: 0, sent: 1000 }
     }
 
     /// The router's counters.
@@ -245,7 +247,11 @@ impl Rig {
 
     /// A data packet; returns the structure that the router put into it.
     pub(crate) fn told(&mut self, talk: Talk) -> Option<Structure> {
-        let packet = talk.data();
+        let mut packet = talk.data();
+        // not what was sent before
+        packet.tcp.seq = packet.tcp.seq.at(self.sent);
+        packet.seal();
+        self.sent += packet.seq_len();
         let mut out = self.put(SENDERS, packet.clone()).unwrap();
         out.priority = 0;
         assert_eq!((out.body, out.tcp), (packet.body, packet.tcp));
