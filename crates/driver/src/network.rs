@@ -57,6 +57,8 @@ pub struct LiveNetwork {
     reads_signalling: bool,
     /// And a node reads what looks like it, whatever the DSCP says.
     reads_all_ends: bool,
+    /// Super-packets of datagrams are cut.
+    cuts_datagrams: bool,
     /// The wire packets of a super-packet that is cut before it is read.
     pieces: Vec<(VnetHeader, Vec<u8>)>,
     /// The open end of each port, and its host.
@@ -78,6 +80,7 @@ impl LiveNetwork {
             reads_signalling: network.reads_signalling(),
             reads_all_ends: network.reads_all_ends(),
             network,
+            cuts_datagrams: false,
             pieces: Vec::new(),
             ports,
             routes: None,
@@ -111,6 +114,12 @@ impl LiveNetwork {
         self.network.world.addresses.reserve(u32::try_from(nodes).unwrap_or(u32::MAX));
         self.routes = Some(Routes { hosts, of: Vec::new() });
         self
+    }
+
+    /// Cuts super-packets of datagrams as they arrive, for a node that paces them or keeps one. If there is
+    /// no room for any of the datagrams, the scratch buffer holds the last one.
+    pub const fn cut_datagrams(&mut self) {
+        self.cuts_datagrams = true;
     }
 
     /// Keeps a digest of the packets that leave from now on.
@@ -158,7 +167,7 @@ impl LiveNetwork {
     }
 
     /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end, or a
-    /// SCONE packet at its start; false if not.
+    /// SCONE packet at its start, or if all datagrams are cut; false if not.
     fn cut(&mut self, len: usize, vnet: &VnetHeader) -> bool {
         let store = self.store.borrow();
         let bytes = store.read(len);
@@ -166,7 +175,8 @@ impl LiveNetwork {
         let (frame, ip) = bytes.split_at_checked(link).unwrap_or_default();
         let has_end = may_have_end(ip)
             || self.reads_all_ends && has_end(ip, vnet.gso_size)
-            || vnet.gso_type == VnetHeader::GSO_UDP_L4 && has_scone(ip, vnet.gso_size);
+            || vnet.gso_type == VnetHeader::GSO_UDP_L4
+                && (self.cuts_datagrams || has_scone(ip, vnet.gso_size));
         let whole = has_end.then(|| SuperPacket::parse(ip, &vnet.without_prefix(link as u16)).ok());
         let Some(whole) = whole.flatten().filter(|whole| whole.pieces() > 1) else { return false };
         self.pieces.clear();
@@ -184,13 +194,14 @@ impl LiveNetwork {
     /// full memory would lose it.
     fn accept_pieces(&mut self, port: usize) -> bool {
         let pieces = core::mem::take(&mut self.pieces);
+        let mut has_room = !self.cuts_datagrams;
         for (vnet, bytes) in &pieces {
             if self.store.borrow_mut().write(bytes) {
-                self.accept_unit(port, bytes.len(), vnet);
+                has_room |= self.accept_unit(port, bytes.len(), vnet);
             }
         }
         self.pieces = pieces;
-        true
+        has_room
     }
 
     fn accept_unit(&mut self, port: usize, len: usize, vnet: &VnetHeader) -> bool {

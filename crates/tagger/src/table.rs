@@ -9,7 +9,7 @@ use crate::flow::{Flow, Phase};
 use bentpipe_base::{Addr, Instant, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A TCP flow, seen from its host.
+/// A flow of segments or datagrams, seen from its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Address and port of the host.

@@ -148,7 +148,8 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
 /// The nftables table of a service on the host itself, for the connections that the policy could accelerate.
 /// What the host sends for them over the interface to the network gets a mark. What arrives for them there is
 /// dropped for the host's own TCP; packet sockets have seen it before. The same for the datagrams of a policy
-/// of their own. Fragments of datagrams, of which only the first has ports, take the usual way.
+/// of their own. Fragments, of which only the first has ports, take the usual way; so the priority of this
+/// chain is before their reassembly for connection tracking (-400), as packet sockets see them.
 pub(super) fn host_script(file: &GatewayFile, datagrams: Option<&Policy>) -> String {
     let Deploy { nft_table: table, satellite, mark, .. } = &file.deploy;
     let (from_host, from_network) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
@@ -156,6 +157,7 @@ pub(super) fn host_script(file: &GatewayFile, datagrams: Option<&Policy>) -> Str
     let mut chains = Chains { table, protocol: "tcp", policy: &file.policy, text: String::new() };
     chains.side("outward", Side::Lan, &divert, &from_host);
     chains.side("inward", Side::Satellite, "drop", &from_network);
+    let mut arrivals = vec![("tcp", "inward_policy")];
     if let Some(policy) = datagrams {
         (chains.protocol, chains.policy) = ("udp", policy);
         chains.side("outward_udp", Side::Lan, &divert, &from_host);
@@ -163,18 +165,20 @@ pub(super) fn host_script(file: &GatewayFile, datagrams: Option<&Policy>) -> Str
         chains.line(format_args!(
             "rule inet {table} outward oifname \"{satellite}\" meta l4proto udp jump outward_udp_policy"
         ));
+        arrivals.push(("udp", "inward_udp_policy"));
+    }
+    for (protocol, chain) in arrivals {
         for whole in ["ip frag-off & 0x3fff == 0", "meta nfproto ipv6 exthdr frag missing"] {
             chains.line(format_args!(
-                "rule inet {table} inward iifname \"{satellite}\" {whole} meta l4proto udp fib daddr type local jump inward_udp_policy"
+                "rule inet {table} inward iifname \"{satellite}\" {whole} meta l4proto {protocol} fib daddr type local jump {chain}"
             ));
         }
     }
     format!(
         "add table inet {table}
 add chain inet {table} outward {{ type route hook output priority -150; policy accept; }}
-add chain inet {table} inward {{ type filter hook prerouting priority -300; policy accept; }}
+add chain inet {table} inward {{ type filter hook prerouting priority -450; policy accept; }}
 {}add rule inet {table} outward oifname \"{satellite}\" meta l4proto tcp jump outward_policy
-add rule inet {table} inward iifname \"{satellite}\" meta l4proto tcp fib daddr type local jump inward_policy
 ",
         chains.text
     )
@@ -403,6 +407,26 @@ mod tests {
             (Both, Policy, false, Both),
         ] {
             assert_eq!(old.after_reload(new, same), wanted, "{old:?} {new:?}");
+        }
+    }
+
+    /// A packet socket sees fragments; behind their reassembly (-400) nothing shows that there were some.
+    #[test]
+    fn fragments_stay_with_the_kernel_of_a_host() {
+        let file = file("", "");
+        for datagrams in [None, Some(&file.policy)] {
+            let script = host_script(&file, datagrams);
+            assert!(script.contains("inward { type filter hook prerouting priority -450;"));
+            let rules = chain(&script, "inward");
+            assert_eq!(rules.len(), if datagrams.is_some() { 4 } else { 2 });
+            for rule in rules {
+                let (protocol, end) =
+                    if rule.contains("udp") { ("udp", "inward_udp") } else { ("tcp", "inward") };
+                let end = format!("meta l4proto {protocol} fib daddr type local jump {end}_policy");
+                let whole = ["ip frag-off & 0x3fff == 0", "meta nfproto ipv6 exthdr frag missing"];
+                let of = |whole| rule == format!("iifname \"eth0\" {whole} {end}");
+                assert!(whole.into_iter().any(of), "{rule}");
+            }
         }
     }
 

@@ -130,7 +130,7 @@ impl Asker {
 
     /// Stops asking: there is no rate.
     pub(super) fn give_up(&mut self) -> Option<RateAnswer> {
-        self.first = None;
+        self.forget_requests();
         self.history.clear(RateState::Plain);
         self.wants.then_some(RateAnswer::Plain)
     }
@@ -299,10 +299,14 @@ impl Asker {
         if self.first.is_none() && self.under_way.is_empty() && self.history.granted().is_none() {
             return None;
         }
-        self.first = None;
-        (self.restart, self.wish) = (false, None);
-        self.under_way.clear();
+        self.forget_requests();
         self.history.clear(RateState::Refused);
         Some(RateAnswer::Refused)
+    }
+
+    /// Nothing is asked for any more, now or when a request under way is too old.
+    fn forget_requests(&mut self) {
+        (self.first, self.restart, self.wish) = (None, false, None);
+        self.under_way.clear();
     }
 }

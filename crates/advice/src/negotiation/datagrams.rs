@@ -77,7 +77,7 @@ impl Negotiation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AskConfig, Terms};
+    use super::super::{AskConfig, DatagramExchange, Permit, Terms, WhenRefused};
     use super::*;
     use crate::tia1039::RateType;
     use bentpipe_base::IpVersion;
@@ -178,6 +178,55 @@ mod tests {
         }
         assert_eq!(sent, [200, 400, 600, 800, 1000, 1200, 1400, 1600]);
         assert_eq!((source.state(), source.repeat_at(Duration::ZERO)), (RateState::Plain, None));
+    }
+
+    #[test]
+    fn nothing_that_was_under_way_is_asked_for_again_after_giving_up() {
+        let mut source = asking(RateType::Guaranteed, 5, 5);
+        let request = source.start(at(0)).unwrap();
+        hears(&mut source, 10, granted(&request, Some(mbps(4))));
+        let mut missed = request;
+        missed.set_kind(Kind::MissedStart);
+        hears(&mut source, 20, missed);
+        let again = source.datagram(at(30), Duration::ZERO, None).unwrap();
+        let wish = source.datagram(at(40), Duration::ZERO, Some(mbps(5))).unwrap();
+        assert_eq!((again.kind(), wish.kind()), (Some(Kind::ResendStart), Some(Kind::Renegotiate)));
+        hears(&mut source, 400, missed);
+        let close = source.withdraw().unwrap();
+        assert_eq!((close.kind(), close.guaranteed()), (Some(Kind::Close), Some(mbps(4))));
+        // they are forgotten as unanswered after 2 s
+        for ms in [400, 2500, 5000] {
+            assert_eq!(source.datagram(at(ms), Duration::ZERO, Some(mbps(5))), None, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn what_is_given_up_is_taken_back_three_times() {
+        let ask = asking(RateType::Guaranteed, 5, 5).config().clone();
+        for is_answered in [false, true] {
+            let mut exchange = DatagramExchange::new(&ask, IpVersion::V4, WhenRefused::Send);
+            let request = exchange.control(at(0), false).as_slice()[0];
+            if is_answered {
+                exchange.hear(at(10), &[granted(&request, Some(mbps(5)))]);
+            }
+            let mut others = exchange.clone();
+            exchange.give_up(at(100));
+            assert_eq!((exchange.permit(at(100)), exchange.control_at(false)), (Permit::Plain, at(100)));
+            let mut said = Vec::new();
+            for ms in (100..3000).step_by(50) {
+                let all = exchange.control(at(ms), ms > 2000);
+                said.extend(all.as_slice().iter().map(|close| (ms, close.kind(), close.guaranteed())));
+            }
+            let each = |ms| (ms, Some(Kind::Close), Some(mbps(5)));
+            assert_eq!(said, [each(100), each(300), each(500)]);
+            assert_eq!(exchange.control_at(true), Instant::NEVER);
+            assert_eq!(exchange.end(at(3000)).count(), 0);
+            // all at once, or what is left of it
+            others.give_up(at(100));
+            others.control(at(100), false);
+            let left: Vec<_> = others.end(at(100)).map(|close| close.kind()).collect();
+            assert_eq!(left, [Some(Kind::Close); 2]);
+        }
     }
 
     #[test]

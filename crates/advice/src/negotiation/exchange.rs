@@ -10,7 +10,8 @@
 //!   after 2 s of silence the source asks again before it sends, unless the rate is guaranteed until it is
 //!     given back; 8 times, then it goes on without a rate
 //!   less granted than asked: it asks for all of it again with every 128th datagram
-//!   at the end CD 7 gives the rate back: three times, one per max(2 RTT, 200 ms), since nothing answers it
+//!   at the end CD 7 gives the rate back: three times, one per max(2 RTT, 200 ms), since nothing answers it;
+//!     so does a source that gives up with what it has asked for
 //! It has no packets: its caller puts the structures into datagrams of their own, and paces the data.
 
 use super::{AskConfig, Carrier, Negotiation, RateState};
@@ -68,6 +69,8 @@ pub struct DatagramExchange {
     /// When the next of them, or the next repetition of the end, is due.
     next_at: Instant,
     closes: u32,
+    /// What takes back a request or a rate that was given up, until it was said often enough.
+    closing: Option<Structure>,
     wish: Option<Rate>,
 }
 
@@ -85,6 +88,7 @@ impl DatagramExchange {
             again: None,
             next_at: Instant::NEVER,
             closes: 0,
+            closing: None,
             wish: None,
         }
     }
@@ -140,7 +144,7 @@ impl DatagramExchange {
             self.asked_at = Some(now);
             add(self.negotiation.start(now));
         }
-        if is_over {
+        if is_over || self.closing.is_some() {
             add(self.close(now));
             return due;
         }
@@ -167,15 +171,29 @@ impl DatagramExchange {
             return None;
         }
         self.closes += 1;
-        self.next_at = if self.closes < CLOSES { now + self.patience() } else { Instant::NEVER };
-        self.negotiation.close()
+        let structure = self.closing.or_else(|| self.negotiation.close());
+        if self.closes < CLOSES {
+            self.next_at = now + self.patience();
+        } else {
+            (self.closing, self.next_at) = (None, Instant::NEVER);
+        }
+        structure
     }
 
-    /// Stops asking: the source goes on without a rate. Returns the structure that takes back what was asked
-    /// for or granted.
-    pub fn give_up(&mut self) -> Option<Structure> {
-        self.again = None;
-        self.negotiation.withdraw()
+    /// Stops asking: the source goes on without a rate. [`DatagramExchange::control`] takes back what was
+    /// asked for or granted.
+    pub fn give_up(&mut self, now: Instant) {
+        (self.again, self.wish) = (None, None);
+        if let Some(close) = self.negotiation.withdraw() {
+            (self.closing, self.closes, self.next_at) = (Some(close), 0, now);
+        }
+    }
+
+    /// Ends it at once: gives up, and returns all that would still be said of it.
+    pub fn end(&mut self, now: Instant) -> impl Iterator<Item = Structure> + use<> {
+        self.give_up(now);
+        let left = CLOSES.saturating_sub(self.closes);
+        self.closing.take().into_iter().flat_map(move |close| (0..left).map(move |_| close))
     }
 
     fn patience(&self) -> Duration {
@@ -185,7 +203,7 @@ impl DatagramExchange {
     /// When [`DatagramExchange::control`] has something to do though nothing arrives.
     pub fn control_at(&self, is_over: bool) -> Instant {
         let repeat = self.negotiation.repeat_at(self.rtt).filter(|_| !is_over);
-        let waits = is_over || self.again.is_some_and(|tries| tries <= TRIES);
+        let waits = is_over || self.closing.is_some() || self.again.is_some_and(|tries| tries <= TRIES);
         repeat.unwrap_or(Instant::NEVER).min(if waits { self.next_at } else { Instant::NEVER })
     }
 

@@ -162,11 +162,11 @@ fn serve(deployment: &mut Deployment<'_>, file: AgentFile, prepared: Prepared) -
     let mut agent =
         Running { way, file, path, sandbox, watcher: Some(watcher), server, drains: None, raised };
     let why = agent.run_until_stopped(deployment, signals)?;
-    agent.way.release_datagrams()?;
     // from now on packets take the direct path; what arrived earlier is still sent
     if let Some(line) = session.base.undo.remove_table() {
         deployment.inform("undone", line);
     }
+    agent.way.release_datagrams()?;
     let stays = guard::is_needed(&deployment.registry, &session);
     if let Some(watcher) = agent.watcher.take().filter(|_| !stays) {
         watcher.dismiss();

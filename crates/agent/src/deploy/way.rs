@@ -89,10 +89,13 @@ impl Way {
         next.map_err(|e| Error::Path(e.to_string()))
     }
 
-    /// Takes no new connection from now on.
+    /// Takes no new connection, and asks for no further flow of datagrams, from now on.
     pub(super) fn stop_accepting(&mut self) {
         match self {
-            Self::Split(relay) => relay.split().stop_accepting(),
+            Self::Split(relay) => {
+                relay.stop_asking();
+                relay.split().stop_accepting();
+            }
             Self::Kernel(path) => path.stop_accepting(),
         }
     }
@@ -120,7 +123,7 @@ impl Way {
         Ok("were reset")
     }
 
-    /// Gives the rates of datagrams back and sends what is held.
+    /// Handles what has arrived, gives the rates of datagrams back and sends what is held.
     pub(super) fn release_datagrams(&mut self) -> Result<(), Error> {
         match self {
             Self::Split(relay) => relay.release_datagrams().map_err(|e| Error::Path(e.to_string())),

@@ -4,6 +4,7 @@
 //! The node is in a network of its own between two open ends, the host's and the network's, with the bytes of
 //! its packets (`bentpipe_driver::LiveNetwork`). What finds no room there passes as it is.
 
+use super::scope::ends;
 use crate::split::{HOST, NETWORK};
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, Rate, Size};
 use bentpipe_driver::{LiveNetwork, Unit};
@@ -11,8 +12,8 @@ use bentpipe_gateway::{Action, Policy, Side, SynProperties};
 use bentpipe_scenario::agent_file::DatagramRules;
 use bentpipe_scenario::gateway_file::{PortRange, Rule};
 use bentpipe_tagger::{self as tagger, DatagramConfig, DatagramRule, DatagramTagger, Ports};
+use bentpipe_wire::UDP;
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Network, UDP};
 use core::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -87,21 +88,16 @@ impl Datagrams {
         let tagger = Shared(Rc::new(RefCell::new(DatagramTagger::new(config))));
         let node = Box::new(tagger.clone());
         // nothing is drawn at random
-        let net = LiveNetwork::chain(|network| vec![network.add(node)], 0, unit, MEMORY);
+        let mut net = LiveNetwork::chain(|network| vec![network.add(node)], 0, unit, MEMORY);
+        // each is paced, and one of each flow is kept as long as the flow
+        net.cut_datagrams();
         Self { policy: rules.policy.clone(), tagger, net }
     }
 
     /// True for a datagram that a rule may concern, from its IP header on: one of the data, or one that comes
     /// back.
     pub fn has(&self, side: usize, ip: &[u8]) -> bool {
-        let Ok(network) = Network::of(ip) else { return false };
-        let is_partial = network.fragment.is_some_and(|f| f.is_partial());
-        let ports = ip.get(network.transport..network.end).and_then(|udp| udp.first_chunk::<4>());
-        let Some([a, b, c, d]) = ports.filter(|_| network.protocol == UDP && !is_partial) else {
-            return false;
-        };
-        let (from, to) = network.ends.addresses();
-        let (from_port, port) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
+        let Some(((from, from_port), (to, port))) = ends(ip, UDP) else { return false };
         let (near, far) =
             if side == HOST { (Side::Lan, Side::Satellite) } else { (Side::Satellite, Side::Lan) };
         let as_data = SynProperties { from, to, from_port, port, dscp: 0, side: near };
@@ -143,6 +139,11 @@ impl Datagrams {
     /// When [`Datagrams::run`] must be called next.
     pub fn next_at(&mut self) -> Instant {
         self.net.network.next_at().unwrap_or(Instant::NEVER)
+    }
+
+    /// Asks for no further flow from now on.
+    pub fn stop_asking(&mut self) {
+        self.tagger.0.borrow_mut().stop_asking();
     }
 
     /// Gives all rates back and holds nothing any more.

@@ -17,7 +17,7 @@ pub(crate) use line::{read_both, send};
 pub use scope::Scope;
 
 use crate::split::{HOST, NETWORK, Split, Verdict};
-use bentpipe_base::{Instant, NodeId, World};
+use bentpipe_base::{Duration, Instant, NodeId, World};
 use bentpipe_driver::{Link as LinkHeader, Unit};
 use bentpipe_os::PacketPort;
 use bentpipe_os::port::MAX_SUPER;
@@ -28,6 +28,9 @@ use std::io::{self, IoSlice};
 
 /// Most super-packets sent to one side before reading.
 const MOST_SENT: usize = 32;
+
+/// Most time to send what has arrived before the end.
+const LAST: Duration = Duration::from_millis(10);
 
 /// The data path with its ports and its clock.
 #[derive(Debug)]
@@ -62,16 +65,30 @@ impl Relay {
         self.datagrams = Some(Datagrams::new(rules, self.unit));
     }
 
-    /// Gives the rates of datagrams back and sends what is held.
+    /// Asks for the rate of no further flow of datagrams.
+    pub fn stop_asking(&mut self) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.stop_asking();
+        }
+    }
+
+    /// Handles what has arrived, gives the rates of datagrams back and sends what is held.
     ///
     /// # Errors
     /// When a port is gone.
     pub fn release_datagrams(&mut self) -> io::Result<()> {
+        let end = self.line.clock.now() + LAST;
+        while self.turn()? <= self.line.clock.now() && self.line.clock.now() < end {}
         let now = self.line.clock.now();
         if let Some(datagrams) = &mut self.datagrams {
             datagrams.release(now);
         }
-        self.send_datagrams().map(|_| ())
+        self.send_datagrams()?;
+        // a port may wait for the address of a neighbour
+        while self.ports.iter().any(|port| port.holds()) && self.clock.now() < end {
+            self.turn()?;
+        }
+        Ok(())
     }
 
     /// What there is to say of datagrams.
@@ -135,14 +152,18 @@ impl Relay {
         let bytes = &buffer[..received.len.min(buffer.len())];
         traffic.received[side] += 1;
         traffic.bytes[side] += bytes.len() as u64;
+        let mut is_datagram = false;
         if let Some(datagrams) = datagrams
             && let Some(header) = LinkHeader::of(bytes, *unit)
             && datagrams.has(side, bytes.get(header.len..).unwrap_or_default())
-            && datagrams.accept(clock.now(), side, bytes, &received.vnet)
         {
-            return Ok(true);
+            if datagrams.accept(clock.now(), side, bytes, &received.vnet) {
+                return Ok(true);
+            }
+            // without room it passes, also on a host, whose kernel has dropped it
+            is_datagram = true;
         }
-        if side == NETWORK && scope.as_ref().is_some_and(|scope| !scope.has(bytes)) {
+        if side == NETWORK && !is_datagram && scope.as_ref().is_some_and(|scope| !scope.has(bytes)) {
             split.overhear(&mut world.cx(clock.now(), NodeId(0)), bytes, &received.vnet);
             return Ok(true);
         }

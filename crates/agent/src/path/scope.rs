@@ -6,6 +6,16 @@
 
 use bentpipe_gateway::{Action, Policy, Side, SynProperties};
 use bentpipe_wire::{Network, TCP};
+use core::net::IpAddr;
+
+/// Where a packet of `protocol` comes from and where it goes. `None` for a fragment; also for an IPv6 packet
+/// whose fragment header says that it is whole (RFC 6946), which nftables matches as a fragment.
+pub(super) fn ends(packet: &[u8], protocol: u8) -> Option<((IpAddr, u16), (IpAddr, u16))> {
+    let network = Network::of(packet).ok().filter(|n| n.protocol == protocol && n.fragment.is_none())?;
+    let [a, b, c, d] = *packet.get(network.transport..network.end)?.first_chunk::<4>()?;
+    let (from, to) = network.ends.addresses();
+    Some(((from, u16::from_be_bytes([a, b])), (to, u16::from_be_bytes([c, d]))))
+}
 
 /// The packets that the rules may take.
 #[derive(Clone, Debug)]
@@ -21,14 +31,7 @@ impl Scope {
 
     /// True if a packet from the network may be of a connection that the rules take.
     pub fn has(&self, packet: &[u8]) -> bool {
-        let Ok(network) = Network::of(packet) else { return false };
-        let is_partial = network.fragment.is_some_and(|f| f.is_partial());
-        let ports = packet.get(network.transport..).and_then(|tcp| tcp.first_chunk::<4>());
-        let Some([a, b, c, d]) = ports.filter(|_| network.protocol == TCP && !is_partial) else {
-            return false;
-        };
-        let (from, to) = network.ends.addresses();
-        let (from_port, port) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
+        let Some(((from, from_port), (to, port))) = ends(packet, TCP) else { return false };
         let as_opened = SynProperties { from, to, from_port, port, dscp: 0, side: Side::Satellite };
         let as_answer =
             SynProperties { from: to, to: from, from_port: port, port: from_port, dscp: 0, side: Side::Lan };

@@ -124,6 +124,8 @@ pub(crate) struct Lab {
     arrived: u64,
     /// The path loses packets with options that not everybody knows.
     pub(crate) drops_options: bool,
+    /// SYNs that it has lost for that.
+    pub(crate) lost_syns: usize,
 }
 
 impl Lab {
@@ -151,6 +153,7 @@ impl Lab {
             loses_every: None,
             arrived: 0,
             drops_options: false,
+            lost_syns: 0,
         };
         let receiver = lab.scenario.flows[0].receiver.clone();
         lab.ends[RIGHT].endpoint.listen(PORT, &receiver, 16).unwrap();
@@ -273,9 +276,11 @@ impl Lab {
             });
             self.net.done(arrival);
             self.arrived += 1;
-            if self.loses_every.is_some_and(|every| mix(self.arrived).is_multiple_of(every))
-                || self.drops_options && has_rare_options(&bytes)
-            {
+            if self.loses_every.is_some_and(|every| mix(self.arrived).is_multiple_of(every)) {
+                continue;
+            }
+            if self.drops_options && has_rare_options(&bytes) {
+                self.lost_syns += usize::from(parse(&bytes).unwrap().tcp.flags.has(Flags::SYN));
                 continue;
             }
             if let Some((_, dscp)) = self.rewrites.filter(|(from, _)| self.now > Instant::ZERO + *from) {

@@ -49,6 +49,12 @@ pub(super) fn resolve(
         given.at_least("datagram_idle", LEAST_IDLE, "short")?;
         idle = given.at_most("datagram_idle", MOST_IDLE)?;
     }
+    let given_time = limits.and_then(|limits| limits.datagram_idle.or(limits.datagram_wait));
+    if let Some(At { span, .. }) = given_time.filter(|_| idle <= wait) {
+        let label = format!("give more than `datagram_wait`, {wait}");
+        let help = "help: a flow must not end while its datagrams wait";
+        return Err(Fault::new(span, format!("`datagram_idle` is too short, {idle}"), label).help(help));
+    }
     let Some((_, first)) = given.first() else { return Ok(None) };
     if place == Place::Routed {
         let span = first.value.protocol.map_or(first.span, |protocol| protocol.span);

@@ -140,7 +140,8 @@ table! {
         /// most, and if a flow sends above its granted rate. After that time without an answer the flow goes
         /// on without a rate; what would wait longer at a granted rate is dropped.
         datagram_wait: Duration = "`\"1 s\"`",
-        /// Time without datagrams, 1 s to 1 h, after which a flow gives its rate back.
+        /// Time without datagrams, 1 s to 1 h and longer than `datagram_wait`, after which a flow gives its
+        /// rate back.
         datagram_idle: Duration = "`\"10 s\"`",
     }
 

@@ -102,6 +102,16 @@ fn rules_for_datagrams_name_the_peer_and_a_rate_that_is_reserved() {
     refused(with(ask), "`ask` has no effect", "their sender asks");
     refused(with("").replace("inline", "routed"), "does not get datagrams", "\"inline\"");
     refused(with("[limits]\ndatagram_wait = \"11 s\""), "`datagram_wait` is too large", "10 s");
+    let short = "`datagram_idle` is too short";
+    for (limits, wait) in [
+        ("datagram_idle = \"1 s\"", "1 s"),
+        ("datagram_wait = \"10 s\"", "10 s"),
+        ("datagram_wait = \"3 s\"\ndatagram_idle = \"2 s\"", "3 s"),
+    ] {
+        let label = format!("give more than `datagram_wait`, {wait}");
+        refused(with(&format!("[limits]\n{limits}")), short, &label);
+    }
+    loads(&with("[limits]\ndatagram_wait = \"2 s\"\ndatagram_idle = \"3 s\""));
 }
 
 #[test]

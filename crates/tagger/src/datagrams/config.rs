@@ -62,6 +62,9 @@ pub struct DatagramConfig {
     pub wait: Duration,
     /// Most bytes that one flow has waiting.
     pub queue: Size,
+    /// Most memory for what waits in all flows. What a flow sends beyond it is dropped at a granted rate; one
+    /// that waits for an answer goes on without a rate.
+    pub memory: Size,
     /// Time without datagrams after which a flow gives its rate back and is forgotten.
     pub idle: Duration,
 }
@@ -75,6 +78,7 @@ impl DatagramConfig {
             // a round trip over a geostationary satellite, with one repetition of the request
             wait: Duration::from_secs(1),
             queue: Size(1 << 20),
+            memory: Size(32 << 20),
             // as long as a flow router keeps a flow that is silent
             idle: Duration::from_secs(10),
         }

@@ -1,10 +1,19 @@
 //! One flow of datagrams that the host sends.
 
 use super::config::DatagramConfig;
+use crate::tagger::NETWORK;
 use bentpipe_advice::negotiation::{AskConfig, DatagramExchange, Permit, RateState, WhenRefused};
 use bentpipe_advice::tia1039::{self, QOS_FLOW, Structure};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Pkt, Rate, Size};
 use std::collections::VecDeque;
+
+/// What storing a datagram takes beyond its bytes, at most (`bentpipe_gateway::buffer_size`).
+const OVERHEAD: u64 = 1536;
+
+/// Memory that a datagram of this size takes.
+pub(super) fn need(size: Size) -> Size {
+    Size(size.0 + OVERHEAD)
+}
 
 /// Burst time for exponent 0.
 const LONGEST_BURST: Duration = Duration::from_millis(500);
@@ -40,6 +49,8 @@ pub(super) enum Next {
     Wait,
     /// It has waited too long for an answer.
     GiveUp,
+    /// It has waited too long at a granted rate, and was dropped.
+    Late,
     /// It was sent, after it was held for so long.
     Sent { after: Duration },
 }
@@ -88,15 +99,33 @@ impl Flow {
     }
 
     /// True if there is room for another datagram: beyond a granted rate a flow waits only for so long.
-    pub(super) fn has_room(&mut self, now: Instant, size: Size, config: &DatagramConfig) -> bool {
+    /// `held` is what waits in all flows.
+    pub(super) fn has_room(&mut self, now: Instant, size: Size, held: Size, config: &DatagramConfig) -> bool {
         let waits = Size(self.held_bytes + size.0);
         match self.exchange.permit(now) {
             Permit::At(rate) => {
-                waits <= config.queue && rate.time_for(waits) <= config.wait + self.pacer.burst
+                waits <= config.queue
+                    && Size(held.0 + need(size).0) <= config.memory
+                    && rate.time_for(waits) <= self.longest(config)
             }
             // beyond the room of the queue it gives up instead
             _ => true,
         }
+    }
+
+    /// The longest time for which a datagram is held at a granted rate.
+    fn longest(&self, config: &DatagramConfig) -> Duration {
+        config.wait + self.pacer.burst
+    }
+
+    /// Memory of what waits.
+    pub(super) fn memory(&self) -> Size {
+        Size(self.held_bytes + OVERHEAD * self.held.len() as u64)
+    }
+
+    /// True once the host has sent nothing for long, and nothing waits.
+    pub(super) fn is_silent(&self, now: Instant, config: &DatagramConfig) -> bool {
+        self.held.is_empty() && now.since(self.last) >= config.idle
     }
 
     pub(super) fn hold(&mut self, now: Instant, packet: Pkt) {
@@ -111,34 +140,37 @@ impl Flow {
         packet
     }
 
-    /// Hands the next datagram to `send`, if it may go.
-    pub(super) fn next(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &DatagramConfig,
-        send: impl FnOnce(&mut Cx<'_>, Pkt),
-    ) -> Next {
+    /// Sends the next datagram, if it may go; drops one that has waited too long for that, since the rate
+    /// was lowered meanwhile. `held` is what waits in all flows.
+    pub(super) fn next(&mut self, cx: &mut Cx<'_>, held: Size, config: &DatagramConfig) -> Next {
         let now = cx.now;
         let Some((since, _)) = self.held.front() else { return Next::Wait };
+        let waited = now.since(*since);
+        let is_full = self.held_bytes > config.queue.0 || held > config.memory;
+        let must_wait = self.pacer.at() > now;
+        let longest = self.longest(config);
         let permit = self.exchange.permit(now);
-        match permit {
-            Permit::Wait if now.since(*since) >= config.wait || self.held_bytes > config.queue.0 => {
-                return Next::GiveUp;
-            }
+        let is_late = match permit {
+            Permit::Wait if waited >= config.wait || is_full => return Next::GiveUp,
             Permit::Wait => return Next::Wait,
-            Permit::At(_) if self.pacer.at() > now => return Next::Wait,
-            Permit::At(_) | Permit::Plain | Permit::Never => {}
-        }
-        let Some((since, mut packet)) = self.held.pop_front() else { return Next::Wait };
+            Permit::At(_) if must_wait && waited < longest => return Next::Wait,
+            Permit::At(_) => must_wait || waited > longest,
+            Permit::Plain | Permit::Never => false,
+        };
+        let Some((_, mut packet)) = self.held.pop_front() else { return Next::Wait };
         let size = packet.wire_len();
         self.held_bytes = self.held_bytes.saturating_sub(size.0);
+        if is_late {
+            cx.recycle(packet);
+            return Next::Late;
+        }
         if let Permit::At(rate) = permit {
             packet.dscp = QOS_FLOW;
             self.pacer.send(now, rate, size);
         }
         self.exchange.note_sent(now);
-        send(cx, packet);
-        Next::Sent { after: now.since(since) }
+        cx.send(NETWORK, packet);
+        Next::Sent { after: waited }
     }
 
     /// When it must be looked at next.
@@ -146,9 +178,10 @@ impl Flow {
         let data = match (self.held.front(), self.exchange.permit(now)) {
             (None, _) => Instant::NEVER,
             (Some((since, _)), Permit::Wait) => *since + config.wait,
-            (Some(_), _) => self.pacer.at(),
+            (Some((since, _)), _) => self.pacer.at().min(*since + self.longest(config)),
         };
-        let idle = if self.is_over { Instant::NEVER } else { self.last + config.idle };
+        let waits = self.is_over || !self.held.is_empty();
+        let idle = if waits { Instant::NEVER } else { self.last + config.idle };
         data.min(idle).min(self.exchange.control_at(self.is_over))
     }
 

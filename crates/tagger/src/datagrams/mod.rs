@@ -2,16 +2,19 @@
 //!
 //! Source: TIA-1039 (2006), as `bentpipe_advice::negotiation` reads it for datagrams.
 //!   the host's datagrams of a flow that a rule names: a start datagram goes before the first; the data waits
-//!     for the answer, at most `wait`, and then goes on without a rate
+//!     for the answer, at most `wait`, and then goes on without a rate; CD 7 takes the request back
 //!   at a granted rate: DSCP 7, paced; what has waited goes at twice the rate, within half of the agreed
 //!     burst time; what would wait longer than `wait` is dropped here, since a router would drop it
 //!   refused, or withdrawn, or no answer: as they are, without a rate
 //!   silent for `idle`: CD 7 gives the rate back, three times; the next datagram asks again
-//!   for the host: requests and reductions are answered for it (CD 2) and removed, so are answers to its own
+//!   for the host: requests and reductions are answered for it (CD 2) and removed, so are answers to what
+//!     this node has asked
+//!   structures from the host: its program, or a node before this one, signals; the flow is left to it, with
+//!     all that comes back, until it is silent for `idle`
 //! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own:
 //! copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
 //! that it answers, turned around. The answering side keeps no state. All other state is bounded by the
-//! number of flows; flows beyond it pass.
+//! number of flows, and by the memory for what waits; what is beyond them passes.
 
 mod config;
 mod flow;
@@ -22,9 +25,9 @@ use crate::table::FlowKey;
 use crate::tagger::{HOST, NETWORK};
 use bentpipe_advice::negotiation::{AskConfig, Negotiation, RateState};
 use bentpipe_advice::tia1039::{self, Kind, Structure, Structures};
-use bentpipe_base::{Addr, Cx, Input, Instant, Node, Packet, Pkt, Port, Proto, Rate, Slot};
+use bentpipe_base::{Addr, Cx, Input, Instant, Node, Packet, Pkt, Port, Proto, Rate, Size, Slot};
 use config::{Way, asked};
-use flow::{Flow, Next};
+use flow::{Flow, Next, need};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What happened, for reports.
@@ -63,8 +66,14 @@ pub struct DatagramView {
 pub struct DatagramTagger {
     config: DatagramConfig,
     flows: BTreeMap<FlowKey, Flow>,
+    /// The flows of the host that signal themselves, and the last datagram of each.
+    others: BTreeMap<FlowKey, Instant>,
     /// Flows by the time at which they are looked at.
     due: BTreeSet<(Instant, FlowKey)>,
+    /// What waits, in all flows.
+    held: Size,
+    /// No further flow begins.
+    is_closed: bool,
     counts: Counts,
     /// It holds nothing any more.
     is_released: bool,
@@ -84,7 +93,10 @@ impl DatagramTagger {
         Self {
             config,
             flows: BTreeMap::new(),
+            others: BTreeMap::new(),
             due: BTreeSet::new(),
+            held: Size(0),
+            is_closed: false,
             counts: Counts::default(),
             is_released: false,
             wake_at: Instant::NEVER,
@@ -105,6 +117,11 @@ impl DatagramTagger {
         })
     }
 
+    /// Asks for no further flow from now on.
+    pub const fn stop_asking(&mut self) {
+        self.is_closed = true;
+    }
+
     /// What the rules say of datagrams from one end to the other.
     fn rule(&self, cx: &Cx<'_>, side: Port, from: (Addr, u16), to: (Addr, u16)) -> Option<&AskConfig> {
         let way = Way { from: (cx.address(from.0), from.1), to: (cx.address(to.0), to.1), side };
@@ -118,8 +135,11 @@ impl DatagramTagger {
             return cx.send(NETWORK, packet);
         }
         if alone(&packet).is_some() {
-            // its program signals itself
-            self.forget(cx, &key);
+            self.leave_alone(cx, key);
+            return cx.send(NETWORK, packet);
+        }
+        if let Some(last) = self.others.get_mut(&key) {
+            *last = cx.now;
             return cx.send(NETWORK, packet);
         }
         if self.flows.get(&key).is_some_and(|flow| flow.is_over) {
@@ -130,7 +150,8 @@ impl DatagramTagger {
         }
         let Some(flow) = self.flows.get_mut(&key) else { return cx.send(NETWORK, packet) };
         flow.last = cx.now;
-        if flow.has_room(cx.now, packet.wire_len(), &self.config) {
+        if flow.has_room(cx.now, packet.wire_len(), self.held, &self.config) {
+            self.held += need(packet.wire_len());
             flow.hold(cx.now, packet);
         } else {
             self.counts.dropped += 1;
@@ -139,11 +160,30 @@ impl DatagramTagger {
         self.serve(cx, key);
     }
 
+    /// Leaves a flow to its program, which signals itself.
+    fn leave_alone(&mut self, cx: &mut Cx<'_>, key: FlowKey) {
+        self.forget(cx, &key);
+        if let Some(last) = self.others.get_mut(&key) {
+            *last = cx.now;
+            return;
+        }
+        if self.is_full() {
+            self.counts.too_many += 1;
+            return;
+        }
+        self.others.insert(key, cx.now);
+        self.due.insert((cx.now + self.config.idle, key));
+    }
+
+    fn is_full(&self) -> bool {
+        self.flows.len() + self.others.len() >= self.config.flows as usize
+    }
+
     /// Begins a flow, if a rule says so; false if it is left alone.
     fn begin(&mut self, cx: &mut Cx<'_>, key: FlowKey, first: &Packet) -> bool {
         let ask = self.rule(cx, HOST, key.host, key.peer).filter(|ask| ask.ask.is_some()).cloned();
-        let Some(ask) = ask else { return false };
-        if self.flows.len() >= self.config.flows as usize {
+        let Some(ask) = ask.filter(|_| !self.is_closed) else { return false };
+        if self.is_full() {
             self.counts.too_many += 1;
             return false;
         }
@@ -154,9 +194,9 @@ impl DatagramTagger {
 
     /// Sends what is due of a flow, and notes when it must be looked at next.
     fn serve(&mut self, cx: &mut Cx<'_>, key: FlowKey) {
-        let Some(flow) = self.flows.get_mut(&key) else { return };
         let now = cx.now;
-        flow.is_over |= now.since(flow.last) >= self.config.idle;
+        let Some(flow) = self.flows.get_mut(&key) else { return self.expire(now, key) };
+        flow.is_over |= flow.is_silent(now, &self.config);
         loop {
             let before = flow.state();
             for structure in flow.exchange.control(now, flow.is_over).as_slice() {
@@ -164,16 +204,17 @@ impl DatagramTagger {
                 cx.send(NETWORK, packet);
             }
             note(&mut self.counts, before, flow.state());
-            match flow.next(cx, &self.config, |cx, packet| cx.send(NETWORK, packet)) {
+            let held = flow.memory();
+            let next = flow.next(cx, self.held, &self.config);
+            self.held = Size((self.held.0 + flow.memory().0).saturating_sub(held.0));
+            match next {
                 Next::Wait => break,
                 Next::Sent { after } => self.counts.delayed += u64::from(!after.is_zero()),
                 Next::GiveUp => {
                     self.counts.plain += 1;
-                    if let Some(structure) = flow.exchange.give_up() {
-                        let packet = flow.signal(cx, structure);
-                        cx.send(NETWORK, packet);
-                    }
+                    flow.exchange.give_up(now);
                 }
+                Next::Late => self.counts.dropped += 1,
             }
         }
         let at = flow.next_at(now, &self.config);
@@ -185,10 +226,22 @@ impl DatagramTagger {
         self.due.insert((at, key));
     }
 
+    /// Forgets a flow that signals itself, once it is silent.
+    fn expire(&mut self, now: Instant, key: FlowKey) {
+        let Some(last) = self.others.get(&key) else { return };
+        let end = *last + self.config.idle;
+        if end <= now {
+            self.others.remove(&key);
+        } else {
+            self.due.insert((end, key));
+        }
+    }
+
     /// Forgets a flow; what it holds is sent.
     fn forget(&mut self, cx: &mut Cx<'_>, key: &FlowKey) {
         let Some(flow) = self.flows.remove(key) else { return };
         self.due.remove(&(flow.due, *key));
+        self.held = Size(self.held.0.saturating_sub(flow.memory().0));
         let (held, template) = flow.end();
         held.for_each(|packet| cx.send(NETWORK, packet));
         cx.recycle(template);
@@ -211,10 +264,12 @@ impl DatagramTagger {
             Some(Kind::MissedStart) => is_known,
             _ => false,
         };
-        if all.as_slice().iter().any(is_returned) {
-            if !is_known && self.rule(cx, HOST, key.host, key.peer).is_none() {
-                return cx.send(HOST, packet);
-            }
+        let is_answer = all.as_slice().iter().any(is_returned);
+        if self.others.contains_key(&key) || is_answer && !is_known {
+            // of its program, or of a node before this one; what is sealed, a host discards
+            return cx.send(HOST, packet);
+        }
+        if is_answer {
             self.counts.removed += 1;
             cx.recycle(packet);
             return self.hear(cx, key, all);
@@ -298,23 +353,21 @@ impl Node for DatagramTagger {
         true
     }
 
-    /// Gives all rates back, once for each flow, and sends what is held.
+    /// Gives all rates back, three times in a row, and sends what is held.
     fn release(&mut self, cx: &mut Cx<'_>) {
         self.is_released = true;
         let keys: Vec<FlowKey> = self.flows.keys().copied().collect();
         for key in keys {
-            let flow = self.flows.get_mut(&key);
-            let close = flow.and_then(|flow| Some((flow.exchange.give_up()?, flow)));
-            let close = close.map(|(structure, flow)| flow.signal(cx, structure));
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            let closes = flow.exchange.end(cx.now);
+            let closes: Vec<Pkt> = closes.map(|structure| flow.signal(cx, structure)).collect();
             self.forget(cx, &key);
-            if let Some(packet) = close {
-                cx.send(NETWORK, packet);
-            }
+            closes.into_iter().for_each(|packet| cx.send(NETWORK, packet));
         }
     }
 
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        self.flows.keys().flat_map(FlowKey::addresses).for_each(each);
+        self.flows.keys().chain(self.others.keys()).flat_map(FlowKey::addresses).for_each(each);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -59,6 +59,15 @@ pub(crate) fn asking() -> AskConfig {
     AskConfig { ask: Some(mbps(10_000)), ..AskConfig::default() }
 }
 
+/// What a node has sent.
+pub(crate) fn take_sent(world: &mut World) -> Vec<(Port, Packet)> {
+    while let Some(packet) = world.take_recycled() {
+        world.return_to_pool(packet);
+    }
+    while world.take_duplicated().is_some() {}
+    world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
+}
+
 /// A tagger beside host 1, which talks with host 2.
 pub(crate) struct Rig {
     pub(crate) tagger: Tagger,
@@ -127,11 +136,7 @@ impl Rig {
         let mut pkt = self.world.cx(self.now, NODE).packet();
         *pkt = packet;
         self.tagger.handle(&mut self.world.cx(self.now, NODE), Input::Packet(port, pkt));
-        while let Some(packet) = self.world.take_recycled() {
-            self.world.return_to_pool(packet);
-        }
-        while self.world.take_duplicated().is_some() {}
-        self.world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
+        take_sent(&mut self.world)
     }
 
     /// Puts a packet in of which one comes out at the other side.
