@@ -230,14 +230,13 @@ impl KernelPath {
             let mut tagger = self.tagger.0.borrow_mut();
             (tagger.take_changed(), tagger.take_changes())
         };
-        for flow in changed {
-            let Some(key) = self.real(&flow) else { continue };
-            if self.tagger.0.borrow().view(&flow).is_some() {
-                self.log.opened(&key, &[Link::default(); 2]);
-            } else {
-                self.log.ended(&key);
-            }
-        }
+        let is_open = |flow: &bentpipe_tagger::FlowKey| self.tagger.0.borrow().view(flow).is_some();
+        let (opened, ended): (Vec<_>, Vec<_>) = changed.into_iter().partition(is_open);
+        // first what leaves room in the file
+        let keys = |flows: Vec<_>| flows.iter().filter_map(|flow| self.real(flow)).collect::<Vec<_>>();
+        let [opened, ended] = [opened, ended].map(keys);
+        ended.iter().for_each(|key| self.log.ended(key));
+        opened.iter().for_each(|key| self.log.opened(key, &[Link::default(); 2]));
         for news in news {
             self.tell(&news);
         }
