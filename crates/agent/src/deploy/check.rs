@@ -22,7 +22,8 @@ pub struct Check {
 pub fn check(file: &AgentFile, registry: &Registry) -> Check {
     let name = &file.site.deploy.name;
     let is_dead = |session: &Session| !is_running(registry, name) && session.base.undo.is_here();
-    let dead = registry.entry(name).filter(|dead: &Session| dead.base.process.is_of_this_boot() && is_dead(dead));
+    let dead =
+        registry.entry(name).filter(|dead: &Session| dead.base.process.is_of_this_boot() && is_dead(dead));
     let inherited = dead.map_or_else(Inherited::default, |dead| Inherited::of(registry, &dead));
     check_after(file, &inherited, leftovers(registry, name))
 }
