@@ -252,12 +252,14 @@ void bent_control(u64 *context)
 	struct own *own = storage_of(&sockets, tp, 0, 0);
 	u64 now = now_ns();
 	struct rate *rate = rate_of(tp, now);
+	u32 window = tp->snd_cwnd;
 
 	if (!own)
 		return;
 	own->heard_at = now;
 	if (!rate) {
-		leave(tp, tp, own, (tp->snd_cwnd - SPARE) / 3);
+		/* after silence it is below the spare */
+		leave(tp, tp, own, window > SPARE ? (window - SPARE) / 3 : 0);
 		return;
 	}
 	if (own->silent_since > rate->confirmed_at &&

@@ -1,5 +1,6 @@
 //! One flow of the host whose peer may signal.
 
+use crate::room::Room;
 use crate::track::{Sending, Track};
 use crate::usage::{Usage, Wish};
 use bentpipe_advice::negotiation::{AskConfig, Carrier, Negotiation, RateAnswer, RateState};
@@ -34,6 +35,7 @@ pub(crate) struct Flow {
     pub(crate) ip: IpVersion,
     pub(crate) negotiation: Negotiation,
     pub(crate) track: Track,
+    room: Room,
     usage: Usage,
     /// A rate to ask for in the next packet that has room.
     wish: Option<Rate>,
@@ -114,6 +116,7 @@ impl Flow {
             ip,
             negotiation,
             track: Track::default(),
+            room: Room::default(),
             usage: Usage::default(),
             wish: None,
             syns: 0,
@@ -163,7 +166,8 @@ impl Flow {
     /// there is no room, or if the data must not be lost should the path drop the structure.
     pub(crate) fn tag(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, mtu: Size) -> Option<Pkt> {
         let (now, next) = (cx.now, self.track.next());
-        if self.track.host_packet(now, packet, hidden(packet)) == Sending::AfterTimeout {
+        let sending = self.track.host_packet(now, packet, hidden(packet));
+        if sending == Sending::AfterTimeout {
             self.negotiation.timeout();
         }
         let has_data = packet.body.len > 0 || hidden(packet) > 0;
@@ -173,8 +177,9 @@ impl Flow {
         }
         let bare = packet.other_options.kinds == 0 && packet.signal.is_none();
         self.mark(packet, carrier);
-        let has_room = packet.signal.is_none() && packet.wire_len().0 + Structure::LEN as u64 <= mtu.0;
-        if has_room {
+        let may_grow = !has_data || self.room.has(packet, sending != Sending::New);
+        let fits = packet.wire_len().0 + Structure::LEN as u64 <= mtu.0;
+        if packet.signal.is_none() && fits && may_grow {
             self.add_structure(now, packet, carrier);
         }
         let is_owed = bare && carrier == Carrier::Data && self.negotiation.is_due();
@@ -226,6 +231,7 @@ impl Flow {
     /// Takes what the peer's SYN or SYN/ACK says; `None` for one that does not signal.
     pub(crate) fn hear_syn(&mut self, now: Instant, syn: &Packet) -> Option<RateAnswer> {
         self.track.peer_syn(&syn.tcp);
+        self.room.hear_syn(syn.tcp.mss);
         let structures = (syn.dscp == QOS_SIGNAL).then(|| tia1039::structures(syn));
         let answer = self.negotiation.peer_syn(now, structures.as_ref().map(tia1039::Structures::as_slice));
         if self.is_ours {

@@ -10,6 +10,7 @@ mod config;
 mod datagrams;
 mod flow;
 mod peers;
+mod room;
 mod rules;
 mod table;
 mod tagger;

@@ -3,8 +3,8 @@
 mod rig;
 
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, write};
-use bentpipe_base::{Dscp, Flags, IpVersion, Packet, Rate, Seq, Signal};
-use bentpipe_tagger::{HOST, NETWORK};
+use bentpipe_base::{Dscp, Flags, IpVersion, Packet, Rate, Seq, Signal, Size};
+use bentpipe_tagger::{HOST, NETWORK, Tagger, TaggerConfig};
 use rig::{BOTH, FIN_ACK, ISN, Rig, asking, config, mbps, response, said, structure};
 
 const ACK: Flags = Flags::ACK;
@@ -90,6 +90,31 @@ fn ipv6_data_has_a_place_for_routers_until_a_timeout() {
     assert_eq!(said(&wish), [(Kind::Renegotiate, Some(mbps(30)))]);
     rig.deliver(rig.back(ACK, 1, 2001, 0), &[response(mbps(30))]);
     assert_eq!(said(&rig.send(rig.out(ACK, 2001, 1, 1000))), place);
+}
+
+#[test]
+fn a_packet_that_fills_a_smaller_path_has_no_place() {
+    let mut rig = Rig::new(IpVersion::V6);
+    let config = TaggerConfig { mtu: Size(9000), ..config(&asking()) };
+    rig.tagger = Tagger::new(config);
+    rig.open(mbps(30));
+    let places = |rig: &mut Rig, seq, len| said(&rig.send(rig.out(ACK, seq, 1, len))).len();
+    // as long as the MSS of 1460 that was lowered allows; every link carries 1280; longer is a guess
+    assert_eq!(
+        [(1, 1444), (1445, 1204), (2649, 1424)].map(|(seq, len)| places(&mut rig, seq, len)),
+        [1, 1, 1]
+    );
+    // a router said 1400: what is sent again is no longer than that, and so is what follows
+    assert_eq!([(1, 1340), (1341, 104)].map(|(seq, len)| places(&mut rig, seq, len)), [0, 1]);
+    assert_eq!([(4073, 1340), (5413, 1340)].map(|(seq, len)| places(&mut rig, seq, len)), [0, 0]);
+    assert_eq!([(6753, 1325), (8078, 1324)].map(|(seq, len)| places(&mut rig, seq, len)), [0, 1]);
+    // what must be said goes before the data
+    rig.deliver(rig.back(ACK, 1, 9402, 500), &[structure(Kind::Renegotiate, Some(mbps(5)))]);
+    let out: Vec<_> = rig.all(HOST, rig.out(ACK, 9402, 501, 1340)).into_iter().map(|(_, p)| p).collect();
+    assert_eq!(
+        (out.len(), said(&out[0]), out[0].body.len, said(&out[1])),
+        (2, vec![(Kind::Response, Some(mbps(5)))], 0, vec![])
+    );
 }
 
 #[test]

@@ -9,9 +9,6 @@ use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
 use bentpipe_service::{Finding, Registry};
 use std::path::Path;
 
-/// Smallest MTU of a path with TCP; that of the interface is known later.
-const LEAST_MTU: u16 = 576;
-
 /// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -23,21 +20,29 @@ pub struct Check {
 
 /// Runs all checks without changing anything.
 pub fn check(file: &AgentFile, registry: &Registry) -> Check {
-    check_after(file, registry, &Inherited::default())
+    let name = &file.site.deploy.name;
+    let is_dead = |session: &Session| !is_running(registry, name) && session.base.undo.is_here();
+    let dead =
+        registry.entry(name).filter(|dead: &Session| dead.base.process.is_of_this_boot() && is_dead(dead));
+    let inherited = dead.map_or_else(Inherited::default, |dead| Inherited::of(registry, &dead));
+    check_after(file, &inherited, leftovers(registry, name))
 }
 
-/// The same for an agent that takes over what an earlier one has left.
-pub(super) fn check_after(file: &AgentFile, registry: &Registry, inherited: &Inherited) -> Check {
-    let left = leftovers(registry, &file.site.deploy.name);
+/// The same for an agent that takes over what an earlier one has left; `left` is a word of what else it left.
+pub(super) fn check_after(file: &AgentFile, inherited: &Inherited, left: Option<Finding>) -> Check {
     let has_left = left.is_some() || !inherited.is_empty();
     let mut site = match file.place {
         Place::Host => check_host(&file.site, ports::plan(file, inherited), left),
         Place::Inline | Place::Routed => check_site(&file.site, left),
     };
     site.findings = site.findings.into_iter().map(of_agent).chain(socket(file)).collect();
+    if file.method != Method::Kernel && !inherited.is_empty() {
+        site.findings.push(guard::other_method(inherited));
+    }
     if file.method == Method::Kernel {
         site.findings.extend(guard::findings(has_left));
-        let unfit = tagger_config(file, LEAST_MTU).err();
+        // the MTU of the interface is known later
+        let unfit = tagger_config(file, ports::LEAST_MTU).err();
         site.findings.extend(unfit.map(|why| Finding::failure("rules", why.to_string())));
     }
     site.intercepted = intercepted(file);

@@ -17,47 +17,59 @@ use bentpipe_kernel_rate::guard;
 use bentpipe_os::process::signal;
 use bentpipe_os::{nft, sysctl};
 use bentpipe_scenario::agent_file::{AgentFile, Method};
-use bentpipe_service::{Entry as _, Finding, Registry, wait_until};
+use bentpipe_service::{Entry as _, Finding, Process, Registry, wait_until};
 use core::net::IpAddr;
 use rustix::process::Signal;
 
-/// What an earlier agent of the name has left: peers that its table names, and its flows that are open.
+/// What an earlier agent of the name has left: peers that its table names, its flows that are open, and the
+/// watcher that keeps the table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inherited {
     peers: Vec<Prefix>,
     flows: Vec<FlowKey>,
+    watcher: Option<Process>,
 }
 
 impl Inherited {
-    /// Takes over from an agent that is gone, and from its watcher.
+    /// What an agent that is gone has left. Changes nothing: the next agent may be refused.
     pub(super) fn of(registry: &Registry, dead: &Session) -> Self {
         if dead.guard.is_empty() {
             return Self::default();
         }
-        stop_watcher(dead);
         let known = flows(registry, dead);
         let open = open_sockets(&known).map(|all| all.iter().map(crate::kernel::key).collect());
         // where it cannot be seen which of them are open, all may be
         let flows: Vec<FlowKey> = open.unwrap_or(known);
         if flows.is_empty() {
-            remove();
             return Self::default();
         }
         let named = dead.guard.iter().filter_map(|(address, length)| Prefix::new(*address, *length));
-        Self { peers: named.collect(), flows }
+        Self { peers: named.collect(), flows, watcher: dead.watcher.clone() }
     }
 
     /// True if nothing was left.
     pub(super) const fn is_empty(&self) -> bool {
-        self.flows.is_empty() && self.peers.is_empty()
+        self.flows.is_empty()
     }
 
-    /// The flow file of the next agent, for at most `most` flows of its own.
+    /// The watcher that keeps the table until another does.
+    pub(super) const fn watcher(&self) -> Option<&Process> {
+        self.watcher.as_ref()
+    }
+
+    /// Ends that watcher, which leaves the table.
+    pub(super) fn take_over(&self) {
+        stop_watcher(self.watcher());
+    }
+
+    /// The flow file of the next agent, for at most `most` flows of its own. Until it is whole, the earlier
+    /// agent's is there.
     pub(super) fn flow_file(&self, registry: &Registry, name: &str, most: usize) -> Result<FlowFile, Error> {
-        let path = session::flow_file(registry, name);
-        let created = FlowFile::create(&path, most + self.flows.len());
-        let mut file = created.map_err(|e| Error::system("the flow file", e))?;
+        let failed = |e| Error::system("the flow file", e);
+        let draft = registry.file(name, session::FLOWS_DRAFT);
+        let mut file = FlowFile::create(&draft, most + self.flows.len()).map_err(failed)?;
         self.flows.iter().for_each(|key| file.opened(key, &[Link::default(); 2]));
+        std::fs::rename(&draft, session::flow_file(registry, name)).map_err(failed)?;
         Ok(file)
     }
 
@@ -76,9 +88,17 @@ fn within(inner: Prefix, outer: Prefix) -> bool {
     outer.length() <= inner.length() && outer.contains(inner.address())
 }
 
-fn stop_watcher(session: &Session) {
-    let is_gone = || session.watcher.as_ref().is_none_or(|watcher| !watcher.is_alive());
-    if let Some(watcher) = session.watcher.as_ref().filter(|_| !is_gone()) {
+/// Removes what an agent has left of whose flows none is open.
+pub(super) fn clear(dead: &Session) {
+    if !dead.guard.is_empty() {
+        stop_watcher(dead.watcher.as_ref());
+        remove();
+    }
+}
+
+fn stop_watcher(watcher: Option<&Process>) {
+    let is_gone = || watcher.is_none_or(|watcher| !watcher.is_alive());
+    if let Some(watcher) = watcher.filter(|_| !is_gone()) {
         signal(watcher.pid, Signal::TERM);
         wait_until(PATIENCE, STEP, is_gone);
     }
@@ -95,22 +115,24 @@ pub(super) fn flows(registry: &Registry, session: &Session) -> Vec<FlowKey> {
     read.unwrap_or_default().into_iter().map(|(key, _)| key).collect()
 }
 
-/// Prefixes of the guard of an agent for `file`, for its session.
+/// Prefixes of the guard of an agent for `file`, for its session: those of IPv4, which alone needs one.
 pub(super) fn named(file: &AgentFile, inherited: &Inherited) -> Vec<(IpAddr, u8)> {
     if file.method == Method::Split {
         return Vec::new();
     }
-    inherited.peers(file).iter().map(|prefix| (prefix.address(), prefix.length())).collect()
+    let all = inherited.peers(file).into_iter().filter(|prefix| prefix.address().is_ipv4());
+    all.map(|prefix| (prefix.address(), prefix.length())).collect()
 }
 
 /// The steps before all others: the table, and higher limits of sockets.
 pub(super) fn steps(file: &AgentFile, inherited: &Inherited) -> Vec<Step> {
-    let script = guard::script(&inherited.peers(file));
-    let table = Step::Nft { table: guard::TABLE.to_owned(), script };
+    // without a guard of its own it leaves that of another agent alone
+    let table = (!named(file, inherited).is_empty())
+        .then(|| Step::Nft { table: guard::TABLE.to_owned(), script: guard::script(&inherited.peers(file)) });
     let [initial, most] = file.windows.map(|window| window.0.saturating_mul(2));
     let limits = [("net/ipv4/tcp_rmem", Some(initial), most), ("net/ipv4/tcp_wmem", None, most)];
     let raised = limits.into_iter().filter_map(|(name, initial, most)| raise(name, initial, most));
-    [table].into_iter().chain(raised).collect()
+    table.into_iter().chain(raised).collect()
 }
 
 /// Raises the second and third value of a setting; `None` if they are high enough. The kernel counts whole
@@ -131,7 +153,7 @@ pub(super) fn release(registry: &Registry, session: &Session) -> Result<Vec<Stri
     if session.guard.is_empty() {
         return Ok(Vec::new());
     }
-    stop_watcher(session);
+    stop_watcher(session.watcher.as_ref());
     let mut done = Vec::new();
     let reset = reset_sockets(&flows(registry, session));
     let reset = reset.map_err(|e| Error::system("its connections cannot be reset, so the guard stays", e))?;
@@ -147,6 +169,15 @@ pub(super) fn remove() -> Option<String> {
     nft::list_table(guard::TABLE).ok()?;
     nft::run(&guard::removal()).ok()?;
     Some(format!("nftables table inet {} removed", guard::TABLE))
+}
+
+/// Refuses another method while flows of an earlier agent of this name are open, whose guard must stay.
+pub(super) fn other_method(inherited: &Inherited) -> Finding {
+    let found = format!(
+        "{} connections of an earlier agent with the method \"kernel\" are open, and need its table for nftables",
+        inherited.flows.len()
+    );
+    Finding::failure("method", found).with_help("sudo bentpipe agent undo")
 }
 
 /// Checks what the method needs; `left` says that an earlier agent of this name has left its table.

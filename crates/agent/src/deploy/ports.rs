@@ -10,7 +10,7 @@ use bentpipe_os::{FramePort, PacketPort, VethPort};
 use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
 
 /// Smallest MTU for TCP (RFC 8200, section 5).
-const LEAST_MTU: u32 = 576;
+pub(super) const LEAST_MTU: u16 = 576;
 const USUAL_MTU: u32 = 1500;
 
 /// Open ports, the host's first.
@@ -82,7 +82,7 @@ fn mtu(file: &AgentFile) -> Result<[u16; 2], Error> {
     let mut netlink = Netlink::open()?;
     let mut least = |names: &[String]| {
         let all = names.iter().filter_map(|name| netlink.mtu(name).ok().flatten());
-        all.min().unwrap_or(USUAL_MTU).clamp(LEAST_MTU, 65_535) as u16
+        all.min().unwrap_or(USUAL_MTU).clamp(u32::from(LEAST_MTU), 65_535) as u16
     };
     let network = least(std::slice::from_ref(&file.site.deploy.satellite));
     // on the host itself, its own TCP uses the size of the network

@@ -10,6 +10,7 @@ use super::stop::clean;
 use super::watcher::{Watcher, absolute};
 use super::way::{Loaded, Way};
 use crate::kernel::KernelView;
+use crate::path::FlowFile;
 use crate::status::{Reply, Request, Status};
 use bentpipe_accelerate::deploy::{self, Event, Level, Plan, Sandbox, Step, give_up_privileges};
 use bentpipe_base::{Duration, Instant};
@@ -88,6 +89,7 @@ struct Prepared {
     plan: Plan,
     signals: Signals,
     inherited: Inherited,
+    flows: FlowFile,
 }
 
 /// All checks before the first change, and the session file.
@@ -96,8 +98,9 @@ fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<Prepared
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.site.deploy.name;
     let inherited = clear_leftovers(deployment, name, here)?;
-    let site = check_after(file, &deployment.registry, &inherited).site;
+    let site = check_after(file, &inherited, None).site;
     site.refuse()?;
+    let flows = inherited.flow_file(&deployment.registry, name, file.limits.flows)?;
     let lacks = site.findings.iter().filter(|finding| finding.standing == CheckStatus::Lack);
     for finding in lacks {
         deployment.warn("lack", format!("{}: {}", finding.name, finding.found));
@@ -108,12 +111,15 @@ fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<Prepared
     };
     let (path, process, undo) = (deployment.path.to_owned(), Process::this(), site.plan.undo(here));
     let base = deploy::Session { name: name.clone(), file: path, process, socket, undo };
-    let session = Session { base, watcher: None, guard: guard::named(file, &inherited) };
+    // the watcher of an earlier agent keeps its table until the next one is there
+    let watcher = inherited.watcher().cloned();
+    let session = Session { base, watcher, guard: guard::named(file, &inherited) };
     deployment.registry.write(&session)?;
-    Ok(Prepared { session, plan: site.plan, signals, inherited })
+    Ok(Prepared { session, plan: site.plan, signals, inherited, flows })
 }
 
-/// Undoes what a killed agent of this name has left behind, in the network namespace `here`.
+/// Undoes what a killed agent of this name has left behind, in the network namespace `here`. While flows of it
+/// are open that were negotiated, its guard stays, with its watcher, and with its files for `undo`.
 fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Result<Inherited, Error> {
     let Some(dead) = deployment.registry.entry::<Session>(name) else { return Ok(Inherited::default()) };
     let mut inherited = Inherited::default();
@@ -125,6 +131,10 @@ fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Re
             deployment.inform("leftover", line);
         }
         inherited = Inherited::of(&deployment.registry, &dead);
+        if !inherited.is_empty() {
+            return Ok(inherited);
+        }
+        guard::clear(&dead);
     }
     deployment.registry.remove(name, &["agent", "agent-flows"]);
     Ok(inherited)
@@ -132,16 +142,18 @@ fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Re
 
 /// Runs from the first change to the last packet; returns why it ended.
 fn serve(deployment: &mut Deployment<'_>, file: AgentFile, prepared: Prepared) -> Result<String, Error> {
-    let Prepared { mut session, plan, signals, inherited } = prepared;
+    let Prepared { mut session, plan, signals, inherited, flows } = prepared;
     let server = Server::bind(&session.base.socket)?;
-    let flows = inherited.flow_file(&deployment.registry, &session.base.name, file.limits.flows)?;
     let watcher = Watcher::start(&absolute(deployment.path), &deployment.registry)?;
     session.watcher = Some(watcher.process.clone());
-    let (opened, loaded) = match open(deployment, &file, &session, &plan) {
+    let (opened, loaded) = match open(deployment, &file, &session, (&plan, &inherited)) {
         Ok(both) => both,
         Err(error) => {
-            // there are no connections yet, and the changes are undone here
-            watcher.dismiss();
+            // the changes are undone here. There are no connections yet, but those of an earlier agent, whose
+            // guard the watcher keeps
+            if inherited.is_empty() {
+                watcher.dismiss();
+            }
             return Err(error);
         }
     };
@@ -188,10 +200,12 @@ fn open(
     deployment: &Deployment<'_>,
     file: &AgentFile,
     session: &Session,
-    plan: &Plan,
+    (plan, inherited): (&Plan, &Inherited),
 ) -> Result<(Opened, Loaded), Error> {
-    let loaded = Loaded::of(file)?;
+    // the watcher looks for itself in the session file
     deployment.registry.write(session)?;
+    inherited.take_over();
+    let loaded = Loaded::of(file)?;
     let opened = ports::open(file, plan)?;
     give_up_privileges().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
     Ok((opened, loaded))

@@ -69,9 +69,12 @@ pub(super) fn unlock(registry: &Registry, name: &str, lock: Lock) {
     registry.remove_folder();
 }
 
+/// Kind of the file of flows while it is made.
+pub(super) const FLOWS_DRAFT: &str = "agent-flows-draft";
+
 /// Removes the files of an agent, and the folder if it is empty then.
 pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock) {
-    registry.remove(session.name(), &["agent", "draft", "agent-flows"]);
+    registry.remove(session.name(), &["agent", "draft", "agent-flows", FLOWS_DRAFT]);
     let _ = fs::remove_file(&session.base.socket);
     unlock(registry, session.name(), lock);
 }

@@ -97,7 +97,9 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
     let Some(session) = watched() else { return Ok(0) };
     if file.method == Method::Kernel {
         session.base.undo.run();
-        keep_guard(&guard::flows(registry, &session), signals, &watched);
+        if !session.guard.is_empty() {
+            keep_guard(&guard::flows(registry, &session), signals, &watched);
+        }
         return Ok(0);
     }
     let reset = take_over(file, registry, &session, signals);

@@ -231,17 +231,23 @@ impl KernelPath {
             let mut tagger = self.tagger.0.borrow_mut();
             (tagger.take_changed(), tagger.take_changes())
         };
-        for (flow, was_silent) in changed {
+        let is_open =
+            |(flow, _): &(bentpipe_tagger::FlowKey, bool)| self.tagger.0.borrow().view(flow).is_some();
+        let (opened, gone): (Vec<_>, Vec<_>) = changed.into_iter().partition(is_open);
+        // first what leaves room in the file
+        for (flow, was_silent) in gone {
             let Some(key) = self.real(&flow) else { continue };
-            if self.tagger.0.borrow().view(&flow).is_some() {
-                // it may be a new flow between the same ends
-                self.silent.remove(&key);
-                self.log.opened(&key, &[Link::default(); 2]);
-            } else if was_silent {
+            if was_silent {
                 self.silent.insert(key);
             } else {
                 self.log.ended(&key);
             }
+        }
+        for (flow, _) in opened {
+            let Some(key) = self.real(&flow) else { continue };
+            // it may be a new flow between the same ends
+            self.silent.remove(&key);
+            self.log.opened(&key, &[Link::default(); 2]);
         }
         for news in news {
             self.tell(&news);

@@ -58,7 +58,11 @@ impl KernelPath {
                     FlowPhase::Open => FlowState::Open,
                     FlowPhase::Closed => FlowState::Closed,
                 },
-                rule: self.rule(flow, &key).map_or(0, |rule| rule + 1),
+                rule: self
+                    .rule(flow, &key)
+                    .and_then(|rule| self.file.numbers.get(rule))
+                    .copied()
+                    .unwrap_or(0),
                 age_s: now.since(flow.since).as_secs_f64(),
                 bytes: [info.bytes_acked, info.bytes_received],
                 waiting: [u64::from(info.unacked) * info.mss.0 + info.not_sent.0, 0],

@@ -52,9 +52,8 @@ impl FlowFile {
 
 impl FlowLog for FlowFile {
     fn opened(&mut self, key: &FlowKey, links: &[Link; 2]) {
-        if self.slots.contains_key(key) {
-            return;
-        }
+        // the same addresses and ports may be used again before the end was seen
+        self.ended(key);
         let Some(slot) = self.free.pop() else {
             self.lost += 1;
             return;
@@ -142,7 +141,13 @@ mod tests {
             file.opened(key, &[link, link.reversed()]);
         }
         file.opened(&key("10.0.0.9:5", "192.0.2.1:80"), &[link; 2]);
+        assert_eq!(file.lost, 1);
+        // again without an end in between: in the same slot, of which none is left
+        file.opened(&all[0], &[link; 2]);
         file.ended(&all[0]);
+        assert_eq!(file.lost, 1);
+        file.opened(&key("10.0.0.9:6", "192.0.2.1:80"), &[link; 2]);
+        file.ended(&key("10.0.0.9:6", "192.0.2.1:80"));
         assert_eq!(file.lost, 1);
         let mut read = FlowFile::read(&path).unwrap();
         read.sort_by_key(|(key, _)| *key);

@@ -97,6 +97,14 @@ fn silent(rates: &KernelRate) {
     rates.set(&tuple, &grant(50)).unwrap();
     write(&mut to, 0.2, renew);
     assert!(window(&to) > 32);
+    // silence during which the lease ends: CUBIC starts from the window that is left
+    thread::sleep(Time::from_millis(2500));
+    let (before, left) = (tcp::info(&to).unwrap().bytes_acked, rates.counts().left);
+    write(&mut to, 0.1, || {});
+    let info = tcp::info(&to).unwrap();
+    assert_eq!(rates.counts().left, left + 1);
+    let acked = (info.bytes_acked - before).div_ceil(info.mss.0);
+    assert!(u64::from(info.cwnd) <= 10 + acked, "{} after {acked} segments", info.cwnd);
 }
 
 /// More is lost than a rate explains.
