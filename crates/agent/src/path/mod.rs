@@ -85,7 +85,7 @@ impl Relay {
         }
         self.send_datagrams()?;
         // a port may wait for the address of a neighbour
-        while self.ports.iter().any(|port| port.holds()) && self.clock.now() < end {
+        while self.line.ports.iter().any(|port| port.holds()) && self.line.clock.now() < end {
             self.turn()?;
         }
         Ok(())
