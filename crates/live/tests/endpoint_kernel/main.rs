@@ -20,7 +20,7 @@ use crate::lab::{Bench, KERNEL, Lab, at};
 use crate::path::Weather;
 use crate::talk::{Content, Talk};
 use bentpipe_base::{Duration, Rate};
-use bentpipe_tcp::{AskConfig, Config, Options, RtoConfig, Scheme, Signalling};
+use bentpipe_tcp::{AskConfig, Config, Encoding, Options, RtoConfig, Scheme, Signalling};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -135,13 +135,18 @@ fn streams_to_and_from_the_kernel_are_intact() {
     exchange(&mut lab, "engine without any", none, none);
 }
 
-/// A SYN with a structure behind it, to a kernel that knows nothing of it: an ordinary connection.
+/// A SYN with a structure behind it, or with options of other encodings, to a kernel that knows nothing of
+/// them: an ordinary connection.
 #[test]
 fn a_kernel_that_does_not_signal_gets_ordinary_connections() {
     let Some(mut lab) = lab("a_kernel_that_does_not_signal_gets_ordinary_connections") else { return };
-    let ask = AskConfig { ask: Rate::from_bps(10_000_000_000), ..AskConfig::default() };
-    let (scheme, signalling) = (Scheme::named("explicit-rate").unwrap(), Some(Signalling::new(ask)));
-    exchange_with(&mut lab, "signalling", &Config { scheme, signalling, ..config(ALL) }, ALL);
+    for (encoding, scheme) in
+        [(Encoding::Tia1039, "explicit-rate"), (Encoding::SconeTcp, "cubic"), (Encoding::QuickStart, "cubic")]
+    {
+        let ask = AskConfig { encoding, ask: Rate::from_bps(10_000_000_000), ..AskConfig::default() };
+        let (scheme, signalling) = (Scheme::named(scheme).unwrap(), Some(Signalling::new(ask)));
+        exchange_with(&mut lab, encoding.word(), &Config { scheme, signalling, ..config(ALL) }, ALL);
+    }
 }
 
 /// The same as root of a user namespace: runs this test program again as an unprivileged user.
