@@ -12,7 +12,8 @@ pub struct RateReport {
     pub encoding: String,
     /// Rate of the first question, bit/s.
     pub asked_bps: u64,
-    /// Rate that the network grants, bit/s; null if it grants none.
+    /// Rate that the sender uses because the network grants it, bit/s; null if there is none, as after a
+    /// fallback.
     pub granted_bps: Option<u64>,
     /// `plain`, `asked`, `granted`, `reduced`, `refused`, `fallen-back` or `asking-again`.
     pub state: String,

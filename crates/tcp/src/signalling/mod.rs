@@ -31,7 +31,7 @@ pub struct RateView<'a> {
     pub encoding: Encoding,
     /// The rate asked for, in bit/s of IP packets.
     pub asked: Rate,
-    /// The rate granted now, also after a fallback.
+    /// The rate granted now; none after a fallback.
     pub granted: Option<Rate>,
     /// What the sender does.
     pub state: RateState,
@@ -145,9 +145,11 @@ impl Connection {
     pub fn rate(&self) -> Option<RateView<'_>> {
         let end = self.signalling.as_ref()?;
         let (state, granted, changes) = end.outcome();
-        let state = match state {
-            RateState::Granted | RateState::Reduced if self.cc.fallback().is_some() => RateState::FallenBack,
-            state => state,
+        let (state, granted) = match state {
+            RateState::Granted | RateState::Reduced if self.cc.fallback().is_some() => {
+                (RateState::FallenBack, None)
+            }
+            state => (state, granted),
         };
         let config = end.config();
         Some(RateView { encoding: config.encoding, asked: config.asked()?, granted, state, changes })
