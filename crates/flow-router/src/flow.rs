@@ -205,7 +205,7 @@ impl Flow {
         let (since, last, has_sent, numbers) = (self.since, self.last, self.has_sent, self.numbers);
         let blank = Self::new(since, self.phase, self.class);
         let (plain_use, given) = (self.plain_use, self.given);
-        *self = Self { has_sent, plain_use, given, numbers, last, missed, counted, check_at, ..blank };
+        *self = Self { given, has_sent, plain_use, numbers, last, missed, counted, check_at, ..blank };
     }
 
     /// GR of its last offer.
