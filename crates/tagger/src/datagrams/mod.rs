@@ -363,7 +363,9 @@ impl Node for DatagramTagger {
             let closes = flow.exchange.end(cx.now);
             let closes: Vec<Pkt> = closes.map(|structure| flow.signal(cx, structure)).collect();
             self.forget(cx, &key);
-            closes.into_iter().for_each(|packet| cx.send(NETWORK, packet));
+            for packet in closes {
+                cx.send(NETWORK, packet);
+            }
         }
     }
 
