@@ -140,7 +140,7 @@ fn has_good_checksums(bytes: &[u8]) -> bool {
 
 /// The experimental option with signal and echo unknown, and as it leaves: 19.95 Mbit/s is signal 46.
 const ADVISED: [u8; 8] = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0xFF];
-const LOWERED: [u8; 8] = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0x80 | 46];
+const LOWERED: [u8; 8] = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0x80 | 0x2E];
 
 /// Requests for 1.31 Gbit/s with QS TTL 200 in IPv4, and in an IPv6 hop-by-hop header.
 const NONCE: u32 = 0x2AAA_AAAA;
@@ -188,7 +188,7 @@ fn advice_is_lowered_in_place() {
 /// A signal that is not higher stays, byte for byte, as does a packet where no node reads options.
 #[test]
 fn what_need_not_change_leaves_as_it_came() {
-    let low = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0x80 | 40];
+    let low = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0x80 | 0x28];
     for (reads, options) in [(true, low), (false, ADVISED)] {
         let mut stage = Stage::new(reads);
         for v6 in [false, true] {

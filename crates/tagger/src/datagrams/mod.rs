@@ -14,7 +14,8 @@
 //! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own:
 //! copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
 //! that it answers, turned around. The answering side keeps no state. All other state is bounded by the
-//! number of flows, and by the memory for what waits; what is beyond them passes.
+//! number of flows, and by the memory for what waits; what is beyond them passes, at a granted rate it is
+//! dropped.
 
 mod config;
 mod flow;
@@ -362,7 +363,9 @@ impl Node for DatagramTagger {
             let closes = flow.exchange.end(cx.now);
             let closes: Vec<Pkt> = closes.map(|structure| flow.signal(cx, structure)).collect();
             self.forget(cx, &key);
-            closes.into_iter().for_each(|packet| cx.send(NETWORK, packet));
+            for packet in closes {
+                cx.send(NETWORK, packet);
+            }
         }
     }
 
