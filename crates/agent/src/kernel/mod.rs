@@ -235,8 +235,12 @@ impl KernelPath {
         // first what leaves room in the file
         let keys = |flows: Vec<_>| flows.iter().filter_map(|flow| self.real(flow)).collect::<Vec<_>>();
         let [opened, ended] = [opened, ended].map(keys);
-        ended.iter().for_each(|key| self.log.ended(key));
-        opened.iter().for_each(|key| self.log.opened(key, &[Link::default(); 2]));
+        for key in &ended {
+            self.log.ended(key);
+        }
+        for key in &opened {
+            self.log.opened(key, &[Link::default(); 2]);
+        }
         for news in news {
             self.tell(&news);
         }
