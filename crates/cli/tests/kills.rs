@@ -1,8 +1,6 @@
 //! A flow router and two agents are killed in the middle of streams. The acceptance list of explicit rate does
 //! the same 200 times.
 
-#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
-
 use lab::kills;
 use lab::rig::is_root;
 use std::path::Path;

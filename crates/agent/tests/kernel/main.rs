@@ -70,9 +70,12 @@ impl PacketPort for MemoryPort {
     }
 }
 
+/// A rate that the kernel was told, or none.
+type News = (Tuple, Option<Grant>);
+
 /// What the kernel was told, with the number of packets that its host had got until then.
 #[derive(Clone, Debug, Default)]
-struct Told(Arc<Mutex<Vec<(Tuple, Option<Grant>)>>>);
+struct Told(Arc<Mutex<Vec<News>>>);
 
 impl Rates for Told {
     fn set(&mut self, tuple: &Tuple, grant: &Grant) -> bool {
@@ -136,7 +139,7 @@ impl Seat {
         self.agent.turn().unwrap();
     }
 
-    fn told(&self) -> Vec<(Tuple, Option<Grant>)> {
+    fn told(&self) -> Vec<News> {
         self.told.0.lock().unwrap().clone()
     }
 }
@@ -186,7 +189,7 @@ impl Pair {
         let (mut sent, mut got) = (0, Vec::new());
         self.run(|pair| {
             sent += pair.seats[LEFT].end.endpoint.write(ids[LEFT], &bytes[sent..]).unwrap();
-            let mut buffer = [0; 1 << 16];
+            let mut buffer = [0; 1 << 13];
             let now = pair.clock.now();
             let n = pair.seats[RIGHT].end.endpoint.read(now, ids[RIGHT], &mut buffer).unwrap_or(0);
             got.extend_from_slice(&buffer[..n]);
