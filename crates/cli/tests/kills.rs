@@ -1,8 +1,6 @@
 //! A flow router and two agents are killed in the middle of streams. The acceptance list of explicit rate does
 //! the same 200 times.
 
-#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
-
 use lab::kills;
 use lab::rig::is_root;
 use std::path::Path;
@@ -20,8 +18,5 @@ fn a_stream_is_whole_or_reset_when_a_router_or_an_agent_is_killed() {
     let tally = kills::run(Path::new(env!("CARGO_BIN_EXE_bentpipe")), count, 1).expect("a bed");
     println!("{}", tally.text());
     assert_eq!(tally.faults, Vec::<String>::new());
-    assert!(
-        tally.kills.iter().sum::<usize>() == count && tally.reductions.iter().all(|n| *n > 0.0),
-        "{tally:?}"
-    );
+    assert!(tally.kills.iter().sum::<usize>() == count && tally.is_fine(), "{tally:?}");
 }

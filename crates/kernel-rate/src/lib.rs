@@ -13,7 +13,6 @@ pub mod guard;
 mod loaded;
 #[cfg(not(feature = "bpf"))]
 mod missing;
-mod needs;
 #[cfg(any(feature = "bpf", test))]
 mod tuple;
 
@@ -23,7 +22,6 @@ use core::net::SocketAddr;
 pub use loaded::KernelRate;
 #[cfg(not(feature = "bpf"))]
 pub use missing::KernelRate;
-pub use needs::{Buffers, buffers};
 use std::path::PathBuf;
 
 /// Name of the congestion control, as the kernel lists it; those of further agents end in a number.

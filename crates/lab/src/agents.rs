@@ -5,7 +5,7 @@ use crate::chain::{Chain, kill};
 use crate::passage::Host;
 use crate::rig::{Running, wait_for};
 use crate::scenario::OneLink;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -34,8 +34,6 @@ pub struct Service<'a> {
     kind: &'static str,
     file: String,
     running: Running,
-    /// The process that cleans up after it was killed, if it has one.
-    watcher: Option<i32>,
 }
 
 impl<'a> Service<'a> {
@@ -56,15 +54,13 @@ impl<'a> Service<'a> {
     fn start(chain: &'a Chain, host: Host, kind: &'static str, text: &str) -> Outcome<Self> {
         let file = chain.rig().file(&format!("{kind}-{host:?}.toml"), text)?;
         let running = begin(chain, host, kind, &["run", &file])?;
-        let mut service = Self { chain, host, kind, file, running, watcher: None };
+        let mut service = Self { chain, host, kind, file, running };
         service.wait()?;
         Ok(service)
     }
 
     fn wait(&mut self) -> Outcome<()> {
-        self.running.wait_for_stderr("event=\"started\"")?;
-        self.watcher = self.status()?["watcher"].as_i64().and_then(|pid| i32::try_from(pid).ok());
-        Ok(())
+        self.running.wait_for_stderr("event=\"started\"")
     }
 
     /// Its status.
@@ -94,9 +90,7 @@ impl<'a> Service<'a> {
 
     /// Starts it again after it was killed.
     pub fn restart(&mut self) -> Outcome<()> {
-        // an agent's watcher stays for some seconds, for ends that answer late
-        let watcher = self.watcher.take().and_then(Pid::from_raw);
-        let _ = watcher.map(|pid| kill_process(pid, Signal::TERM));
+        // it waits for the watcher of an agent, which stays for some seconds for ends that answer late
         self.running = begin(self.chain, self.host, self.kind, &["run", &self.file])?;
         self.wait()
     }

@@ -4,11 +4,15 @@ use crate::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
+use std::io;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// User id of nobody, who owns nothing.
@@ -84,6 +88,27 @@ pub fn is_asleep(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
 }
 
+/// Starts a program in a thread that ends with this process: the signal that the program has asked for comes at
+/// the end of the thread (prctl(2), `PR_SET_PDEATHSIG`).
+fn start(command: Command) -> io::Result<Child> {
+    type Order = (Command, Sender<io::Result<Child>>);
+    static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (orders, taken) = channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, answer) in taken {
+                // who asks waits for the answer
+                let _ = answer.send(command.spawn());
+            }
+        });
+        orders
+    });
+    let (answer, child) = channel();
+    let gone = || io::Error::other("the thread that starts programs has ended");
+    starter.send((command, answer)).map_err(|_| gone())?;
+    child.recv().map_err(|_| gone())?
+}
+
 impl Rig {
     /// Creates a folder with a copy of `program` and its scenarios.
     pub fn new(program: &Path, who: Who) -> Outcome<Self> {
@@ -102,9 +127,12 @@ impl Rig {
                     format!("mount --bind '{}' /dev/net/tun; exec sleep infinity", closed.display())
                 }
             };
-            let words = ["--net", "--mount", "--", "sh", "-c", &script];
-            let machine = Command::new("unshare").args(words).stdin(Stdio::null()).spawn();
-            let id = rig.namespace_holder.insert(machine.map_err(|e| format!("unshare: {e}"))?).id();
+            let words =
+                ["--pdeathsig", "KILL", "--", "unshare", "--net", "--mount", "--", "sh", "-c", &script];
+            let mut machine = Command::new("setpriv");
+            machine.args(words).stdin(Stdio::null());
+            let machine = start(machine).map_err(|e| format!("unshare: {e}"))?;
+            let id = rig.namespace_holder.insert(machine).id();
             wait_for("a network namespace for the test (it takes root)", || Ok(is_asleep(id)))?;
             rig.shell("ip link set lo up", GRACE)?;
             rig.ordinary = who == Who::Unprivileged;
@@ -166,16 +194,20 @@ impl Rig {
 
     /// A command that runs `program` in this rig as its user.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
-        let mut command = Command::new("env");
+        // it ends with this process, however that ends
+        let mut command = Command::new("setpriv");
         // the parent may ignore signals (nohup does), and a shell cannot trap signals ignored at its start
-        command.args(["--default-signal=HUP,INT,QUIT,TERM,USR1", "--"]);
+        let words = ["--pdeathsig", "TERM", "--", "env", "--default-signal=HUP,INT,QUIT,TERM,USR1", "--"];
+        command.args(words);
         if let Some(machine) = &self.namespace_holder {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
             command.args(["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"]);
         }
         if self.ordinary {
             let user = NOBODY.to_string();
-            command.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--"]);
+            // another user loses what was set before
+            let words = ["setpriv", "--pdeathsig", "TERM", "--reuid", &user, "--regid", &user];
+            command.args(words).args(["--clear-groups", "--"]);
         }
         command.arg(program).args(args).current_dir(&self.folder).stdin(Stdio::null());
         command.env("HOME", self.folder.join("home")).env("TMPDIR", self.folder.join("tmp"));
@@ -219,7 +251,7 @@ impl Rig {
         let paths = ["out", "err"].map(|what| self.folder.join(format!("{what}-{number}")));
         let open = |path: &PathBuf| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
         command.stdout(open(&paths[0])?).stderr(open(&paths[1])?);
-        let child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
+        let child = start(command).map_err(|e| format!("{name}: {e}"))?;
         Ok(Running { child, name: name.to_owned(), paths })
     }
 }

@@ -7,7 +7,8 @@ use rustix::net::sockopt::set_tcp_congestion;
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::thread::{Builder, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 const PIECE: usize = 1 << 16;
@@ -15,6 +16,8 @@ const PIECE: usize = 1 << 16;
 const STEP_S: f64 = 0.2;
 /// A stream without data for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(150);
+/// Time between two looks for a new connection.
+const LOOK: Duration = Duration::from_millis(2);
 /// Stack size of a thread that only copies.
 pub const STACK: usize = 1 << 18;
 
@@ -111,13 +114,28 @@ pub fn listen(at: SocketAddr, tcp: &str) -> Outcome<TcpListener> {
     Ok(listener)
 }
 
-/// Serves streams until `n` have started; a thread each, which says how it ended.
-pub fn serve(listener: &TcpListener, n: usize) -> Outcome<Vec<JoinHandle<io::Result<()>>>> {
+/// Serves streams until `n` have started, or until those who open them have `ended`: one may have failed to
+/// open. A thread each, which says how it ended.
+pub fn serve(
+    listener: &TcpListener,
+    n: usize,
+    ended: &AtomicBool,
+) -> Outcome<Vec<JoinHandle<io::Result<()>>>> {
     let text = |e: io::Error| format!("sending: {e}");
+    listener.set_nonblocking(true).map_err(text)?;
     let mut all = Vec::new();
-    for _ in 0..n {
-        let (stream, _) = listener.accept().map_err(text)?;
-        all.push(Builder::new().stack_size(STACK).spawn(move || send(stream)).map_err(text)?);
+    while all.len() < n {
+        // read before a look at the listener, so that none that came before it is left out
+        let is_over = ended.load(Ordering::Acquire);
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(text)?;
+                all.push(Builder::new().stack_size(STACK).spawn(move || send(stream)).map_err(text)?);
+            }
+            Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(text(e)),
+            Err(_) if is_over => break,
+            Err(_) => thread::sleep(LOOK),
+        }
     }
     Ok(all)
 }

@@ -70,11 +70,12 @@ impl PacketPort for MemoryPort {
     }
 }
 
-/// Rates that the kernel was told; `None`: one was taken.
-type News = Vec<(Tuple, Option<Grant>)>;
+/// A rate that the kernel was told, or none.
+type News = (Tuple, Option<Grant>);
 
+/// What the kernel was told, with the number of packets that its host had got until then.
 #[derive(Clone, Debug, Default)]
-struct Told(Arc<Mutex<News>>);
+struct Told(Arc<Mutex<Vec<News>>>);
 
 impl Rates for Told {
     fn set(&mut self, tuple: &Tuple, grant: &Grant) -> bool {
@@ -138,7 +139,7 @@ impl Seat {
         self.agent.turn().unwrap();
     }
 
-    fn told(&self) -> News {
+    fn told(&self) -> Vec<News> {
         self.told.0.lock().unwrap().clone()
     }
 }

@@ -11,7 +11,7 @@ mod lab;
 mod streams;
 
 use bentpipe_os::diag::Diag;
-use lab::{FAR, Gateway, HOST, Lab, err, out, wait_until};
+use lab::{FAR, Gateway, HOST, Lab, ROUTER, err, out, wait_until};
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
 use std::fs;
@@ -27,6 +27,8 @@ const RATE: &str = "[policy]\notherwise = \"pass\"\n[rate]\nencodings = [\"tia-1
     return_rate = \"60 Mbit/s\"\nutilisation = 1\n";
 const LIMITS: [&str; 2] = ["net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem"];
 const GUARD: &str = "bentpipe_guard";
+/// A well-formed structure: a request (`bentpipe_advice::tia1039`).
+const STRUCTURE: [u8; 16] = [0, 0, 0, 0, 0x61, 0x0D, 0, 0, 0, 0, 0x10, 0, 0, 0x10, 0, 0];
 
 /// Everything that an agent may change where it stands.
 fn traces(lab: &Lab) -> String {
@@ -60,6 +62,16 @@ impl Pair {
     fn at(&mut self, n: usize) -> &Lab {
         (self.lab.service, self.lab.seat) = ("agent", SEATS[n].0);
         &self.lab
+    }
+
+    /// An agent that must not start, with another text in the place of `old` in its file; returns its log.
+    fn refuse(&mut self, n: usize, old: &str, new: &str) -> String {
+        let path = self.file(n);
+        let text = fs::read_to_string(&path).expect("its file").replace(old, new);
+        fs::write(&path, text).expect("a file");
+        let output = self.at(n).gateway(&["run", &path]);
+        assert!(!output.status.success(), "{}", err(&output));
+        out(&output) + &err(&output)
     }
 
     fn start(&mut self, n: usize) {
@@ -123,6 +135,16 @@ impl Pair {
     }
 }
 
+/// Bytes with structures between them, so that many packets end like one.
+fn structures(seed: u32, len: usize) -> Vec<u8> {
+    let mut all = content(seed, len);
+    // one piece in three
+    all.chunks_exact_mut(4096).step_by(3).flat_map(|piece| piece.chunks_exact_mut(16)).for_each(|place| {
+        place.copy_from_slice(&STRUCTURE);
+    });
+    all
+}
+
 /// Sends and closes that direction; returns the seconds until everything has arrived unchanged.
 fn carry(mut from: &TcpStream, to: &TcpStream, bytes: &[u8]) -> f64 {
     let heard = receive(to.try_clone().expect("a descriptor"));
@@ -138,7 +160,7 @@ fn hosts_send_at_granted_rates_and_their_bytes_are_exact() {
     let Some(mut pair) = Pair::new("rates") else { return };
     for v6 in [false, true] {
         let [host, far] = pair.connect(v6);
-        let bytes = content(7, 4_000_000);
+        let bytes = structures(7, 4_000_000);
         let seconds = carry(&host, &far, &bytes);
         let least = bytes.len() as f64 * 8e-6 / MBPS;
         let control = pair.control(&host);
@@ -146,7 +168,7 @@ fn hosts_send_at_granted_rates_and_their_bytes_are_exact() {
         assert!(control.starts_with("bent_rate"), "v6: {v6}, {seconds} s, it uses {control:?}: {state:#}");
         assert!(seconds > least && seconds < 2.0 * least + 0.3, "{seconds} s, at least {least}");
         // and back, which the far host's kernel paces
-        carry(&far, &host, &content(8, 1_000_000));
+        carry(&far, &host, &structures(8, 1_000_000));
     }
     let status = pair.status(0);
     assert_eq!(
@@ -183,6 +205,60 @@ fn begin(pair: &Pair) -> ([TcpStream; 2], JoinHandle<f64>) {
 
 fn has_guard(lab: &Lab) -> bool {
     lab.at(lab.seat, || bentpipe_os::nft::list_table(GUARD)).is_ok()
+}
+
+/// Packets that the guard has dropped.
+fn dropped(lab: &Lab) -> u64 {
+    let text = lab.at(lab.seat, || bentpipe_os::nft::list_table(GUARD)).expect("the guard");
+    let mut words = text.split_whitespace().skip_while(|word| *word != "packets").skip(1);
+    words.next().and_then(|count| count.parse().ok()).expect("a counter")
+}
+
+#[test]
+fn without_the_agent_the_guard_keeps_structures_from_the_host() {
+    let Some(mut pair) = Pair::new("guard") else { return };
+    let [host, mut far] = pair.connect(false);
+    let control = pair.lab.at(FAR, || Diag::open().and_then(|mut diag| diag.connections())).expect("a list");
+    assert!(control.iter().any(|one| one.congestion.starts_with("bent_rate")), "{control:?}");
+    pair.agents[0].take().expect("it runs").end(Signal::KILL);
+    // the router lowers the rate, and says so in packets that the far agent marks. Nobody answers
+    let lower = RATE.replace("60 Mbit/s", "20 Mbit/s");
+    (pair.lab.service, pair.lab.seat) = ("gateway", ROUTER);
+    pair.lab.file(&lower);
+    let output = pair.lab.gateway(&["reload"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let bytes = content(9, 2_000_000);
+    let sent = bytes.clone();
+    // it may be cut off by the end of the test
+    spawn(move || far.write_all(&sent).is_ok());
+    let mut got = vec![0; bytes.len() / 4];
+    (&host).read_exact(&mut got).expect("it goes on");
+    assert!(bytes.starts_with(&got), "other bytes arrived");
+    wait_until("a structure is dropped", || dropped(pair.at(0)) > 0);
+}
+
+#[test]
+fn a_start_that_fails_after_a_kill_leaves_the_guard_to_undo() {
+    let Some(mut pair) = Pair::new("refused") else { return };
+    let [host, mut far] = pair.connect(false);
+    far.write_all(&[1]).expect("room");
+    (&host).read_exact(&mut [0]).expect("a byte");
+    pair.agents[0].take().expect("it runs").end(Signal::KILL);
+    let said = pair.refuse(0, "\"kernel\"", "\"split\"");
+    assert!(said.contains("1 connections of an earlier agent") && said.contains("agent undo"), "{said}");
+    assert!(has_guard(pair.at(0)));
+    // and one that fails when the earlier agent's guard is its own already
+    let folder = pair.lab.folder.join("folder");
+    fs::create_dir_all(folder.join("full")).expect("a folder");
+    let status = format!("[status]\nsocket = \"{}\"\n[[rules]]\naction", folder.display());
+    let said = pair.refuse(0, "[[rules]]\naction", &status);
+    assert!(said.contains("guarded"), "{said}");
+    assert!(has_guard(pair.at(0)));
+    let done = pair.ask(0, "undo", &[]);
+    assert!(done.contains("1 connections that signalled were reset"), "{done}");
+    assert!((&host).read(&mut [0]).is_err(), "it was reset");
+    let before = pair.before[0].clone();
+    assert_eq!(traces(pair.at(0)), before);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lab::streams::{STACK, TransferRecord, endpoint, listen, receive, serve};
 use lab::{Running, join};
 use rustix::process::Signal;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
@@ -60,13 +60,15 @@ pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<TrialResult> {
     let listener = place.at(Host::Sender, || listen(at, "cubic"))?;
     let to = listener.local_addr().map_err(|e| e.to_string())?;
     let (ended, since) = (AtomicU32::new(0), Instant::now());
+    let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let served = scope.spawn(|| serve(&listener, trial.transfers as usize));
+        let served = scope.spawn(|| serve(&listener, trial.transfers as usize, &over));
         let courses = scope.spawn(|| place.at(Host::Receiver, || receive_all(trial, to, &ended)));
         let met = apply_event(place, trial, gateway, &ended, since);
-        let courses = join(courses)?;
+        let courses = join(courses);
+        over.store(true, Ordering::Release);
         join(served)?;
-        Ok(TrialResult { transfers: courses, ..met? })
+        Ok(TrialResult { transfers: courses?, ..met? })
     })
 }
 

@@ -9,6 +9,7 @@ use lab::scenario::OneLink;
 use lab::streams::{STACK, TransferRecord, endpoint, listen, receive, serve};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder};
 
 /// The RTT of case L and its rate, with 1000 packets in the queue.
@@ -40,9 +41,11 @@ pub(super) fn transfer(
 ) -> Outcome<TransferRecord> {
     let at = endpoint(chain.sender(), port)?;
     let listener = chain.at(Host::Sender, || listen(at, tcp))?;
+    let ended = AtomicBool::new(false);
     let got = thread::scope(|scope| {
-        let served = scope.spawn(|| serve(&listener, 1));
+        let served = scope.spawn(|| serve(&listener, 1, &ended));
         let got = chain.at(Host::Receiver, || receive(at, number, bytes).map_err(|e| e.to_string()));
+        ended.store(true, Ordering::Release);
         join(served)?;
         got
     })?;
@@ -59,6 +62,7 @@ pub(super) fn transfers(
 ) -> Outcome<Vec<TransferRecord>> {
     let at = endpoint(chain.sender(), port)?;
     let listener = chain.at(Host::Sender, || listen(at, "cubic"))?;
+    let ended = AtomicBool::new(false);
     let next = Mutex::new(0..n);
     let worker = || -> Outcome<Vec<TransferRecord>> {
         let mut all = Vec::new();
@@ -73,7 +77,7 @@ pub(super) fn transfers(
         Ok(all)
     };
     thread::scope(|scope| {
-        let served = scope.spawn(|| serve(&listener, n as usize));
+        let served = scope.spawn(|| serve(&listener, n as usize, &ended));
         let aside = scope.spawn(midway);
         let all = chain.at(Host::Receiver, || {
             thread::scope(|inner| {
@@ -82,10 +86,11 @@ pub(super) fn transfers(
                     (0..AT_ONCE.min(n)).map(spawn).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
                 threads.into_iter().map(join).collect::<Outcome<Vec<_>>>()
             })
-        })?;
+        });
+        ended.store(true, Ordering::Release);
         join(aside)?;
         join(served)?;
-        Ok(all.concat())
+        Ok(all?.concat())
     })
 }
 
@@ -104,11 +109,12 @@ pub(super) fn words(states: &BTreeMap<String, usize>) -> String {
     all.join(", ")
 }
 
-/// True if all these connections have a rate, or do without.
+/// True if there are connections, and all have a rate or do without.
 pub(super) fn are_settled(states: &BTreeMap<String, usize>) -> bool {
-    states
-        .keys()
-        .all(|state| ["granted", "reduced", "plain", "fallen-back", "refused"].contains(&state.as_str()))
+    let mut all = states.keys();
+    !states.is_empty()
+        && all
+            .all(|state| ["granted", "reduced", "plain", "fallen-back", "refused"].contains(&state.as_str()))
 }
 
 /// The port of signalling connections with this number.

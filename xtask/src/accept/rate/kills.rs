@@ -17,8 +17,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let what = "kill -9 of router, sender's and receiver's agent: whole or reset, both ends within 2 s";
     list.judge(format!("{count} x {what}"), tally, |tally| {
         let faults: Vec<String> = tally.faults.iter().take(3).map(|fault| format!("; {fault}")).collect();
-        let fine = tally.faults.is_empty() && tally.reductions.iter().all(|n| *n > 0.0);
-        (tally.text() + &faults.concat(), fine)
+        (tally.text() + &faults.concat(), tally.is_fine())
     });
     Ok(())
 }

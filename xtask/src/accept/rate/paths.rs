@@ -172,6 +172,10 @@ pub(super) fn lost(setup: &Setup, list: &mut List) -> Outcome {
     let link = chain(setup, &OneLink { loss: LOSS, loss_back: LOSS, ..L }, SHARE, "true")?;
     let [sender, _receiver] = agents(&link)?;
     let done = transfers(&link, PORT, LOSSY_STREAMS, &LOSSY_LENGTHS, || Ok(()));
-    row(list, &format!("loss {LOSS} both ways"), done.and_then(|all| Ok((all.len(), states(&sender)?))));
+    let done = done.and_then(|all| Ok((all.len(), states(&sender)?)));
+    list.judge(format!("loss {LOSS} both ways: every byte, some granted"), done, |(n, all)| {
+        let with_rate = all.get("granted").unwrap_or(&0) + all.get("reduced").unwrap_or(&0);
+        (format!("{n} streams: {}", words(&all)), are_settled(&all) && with_rate > 0)
+    });
     Ok(())
 }
