@@ -1,5 +1,5 @@
-//! A flow router and two agents are killed in the middle of streams. The acceptance list of explicit rate does
-//! the same 200 times.
+//! A flow router and two agents are killed in the middle of streams. The acceptance list of explicit rate
+//! does the same 200 times.
 
 use lab::kills;
 use lab::rig::is_root;

@@ -2,11 +2,12 @@
 //!
 //! A tree is used because its worst case does not depend on addresses, which an attacker may choose. It gives
 //! the slot of a flow. All that is done for a packet concerns one flow, so the slot that was found last is
-//! remembered, and the tree is searched once for a packet. The queue holds for each flow a time not after its expiry: the flow is looked at then and put back if it was
-//! active in the meantime, so a packet of a flow costs the queue nothing. Flows without signalling fill at
-//! most half of the table, so that they cannot keep out flows that ask. A flow that has ended stays for the
-//! idle time: what arrives late of it, such as a segment that is sent again, must not make a new member of
-//! its class, which would hold a share for as long.
+//! remembered, and the tree is searched once for a packet. The queue holds for each flow a time not after
+//! its expiry: the flow is looked at then and put back if it was active in the meantime, so a packet of a
+//! flow costs the queue nothing. Flows without signalling fill at most half of the table, so that they
+//! cannot keep out flows that ask. A flow that has ended stays for the idle time: what arrives late of it,
+//! such as a segment that is sent again, must not make a new member of its class, which would hold a share
+//! for as long.
 
 use crate::charges::Payer;
 use crate::flow::{Flow, Phase, Timeouts};

@@ -9,17 +9,16 @@
 //!   what exceeds GR + AR for longer than the burst time is dropped (`police.rs`)
 //! The other encodings have less: advice that nobody enforces (`scone_tcp.rs`), and a rate to begin with
 //! (`quick_start.rs`); their flows are flows without signalling in all else.
-//! A flow without signalling is a member from its first payload on, after some seconds with a limit by what it
-//! uses (`plain_use.rs`); a flow that only acknowledges is none. AR never rises here: a flow gets more when it asks. A flow leaves with its FIN or an
-//! RST, by CD 7, or after 10 s without data.
-//! Readings where the source is silent: a SYN/ACK without a response ends the request that it would answer;
-//! data with the code point of agreed rates, but without state, gets CD 4, every 200 ms and at most eight
-//! times, because an end that only answers has nothing to ask; data with the default code point shows that
-//! the sender uses no rate. What this code does not understand passes unchanged: other versions and
-//! protocols, signed segments, TCP fast open. Without this encoding (`RouterConfig::encodings`) all flows are
-//! flows without signalling. SCONE packets get the share as advice (`scone.rs`). A router
-//! behind whose link the queue serves by marks (`mark`) marks each packet that it sends, ordinary ones with
-//! 0.
+//! A flow without signalling is a member from its first payload on, after some seconds with a limit by what
+//! it uses (`plain_use.rs`); a flow that only acknowledges is none. AR never rises here: a flow gets more
+//! when it asks. A flow leaves with its FIN or an RST, by CD 7, or after 10 s without data. Readings where
+//! the source is silent: a SYN/ACK without a response ends the request that it would answer; data with the
+//! code point of agreed rates, but without state, gets CD 4, every 200 ms and at most eight times, because
+//! an end that only answers has nothing to ask; data with the default code point shows that the sender uses
+//! no rate. What this code does not understand passes unchanged: other versions and protocols, signed
+//! segments, TCP fast open. Without this encoding (`RouterConfig::encodings`) all flows are flows without
+//! signalling. SCONE packets get the share as advice (`scone.rs`). A router behind whose link the queue
+//! serves by marks (`mark`) marks each packet that it sends, ordinary ones with 0.
 
 mod answers;
 pub(crate) mod genuine;

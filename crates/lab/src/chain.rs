@@ -50,8 +50,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Creates the hosts, with the link of this scenario file; `receiver` is a shell line that sets the kernel
-    /// of the receiver. Needs root.
+    /// Creates the hosts, with the link of this scenario file; `receiver` is a shell line that sets the
+    /// kernel of the receiver. Needs root.
     pub fn new(program: &Path, scenario: &str, receiver: &str) -> Outcome<Self> {
         if !is_root() {
             return Err("routers and their hosts need root".to_owned());
@@ -74,8 +74,8 @@ impl Chain {
         Ok(Self { session, _lan: Some(lan), hosts, names: [SENDER[0], "a0", "bent0"], rig })
     }
 
-    /// The hosts of another bed: a running program, processes in the namespaces of sender, router and receiver,
-    /// the IPv4 address of the sender, and the interfaces of sender and receiver.
+    /// The hosts of another bed: a running program, processes in the namespaces of sender, router and
+    /// receiver, the IPv4 address of the sender, and the interfaces of sender and receiver.
     pub const fn of(rig: Rig, session: Running, hosts: [u32; 3], names: [&'static str; 3]) -> Self {
         Self { session, _lan: None, hosts, names, rig }
     }

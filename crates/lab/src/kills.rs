@@ -202,8 +202,9 @@ impl Tally {
         }
     }
 
-    /// True if nothing was seen that must not happen, and all was seen that a trial is for: rates that change,
-    /// agents whose ends are reset, and a stream that goes on without the router. Three kills or more.
+    /// True if nothing was seen that must not happen, and all was seen that a trial is for: rates that
+    /// change, agents whose ends are reset, and a stream that goes on without the router. Three kills or
+    /// more.
     pub fn is_fine(&self) -> bool {
         let reset = self.reset[1] + self.reset[2];
         let is_tried = self.reductions.iter().all(|n| *n > 0.0) && reset > 0 && self.whole[0] > 0;

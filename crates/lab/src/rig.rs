@@ -88,8 +88,8 @@ pub fn is_asleep(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
 }
 
-/// Starts a program in a thread that ends with this process: the signal that the program has asked for comes at
-/// the end of the thread (prctl(2), `PR_SET_PDEATHSIG`).
+/// Starts a program in a thread that ends with this process: the signal that the program has asked for
+/// comes at the end of the thread (prctl(2), `PR_SET_PDEATHSIG`).
 fn start(command: Command) -> io::Result<Child> {
     type Order = (Command, Sender<io::Result<Child>>);
     static STARTER: OnceLock<Sender<Order>> = OnceLock::new();

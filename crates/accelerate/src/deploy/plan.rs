@@ -157,7 +157,8 @@ impl Plan {
     }
 
     /// The changes for a service on the host itself: `deploy.tun_lan` is the host's end of a veth pair.
-    /// Packets that the policy could accelerate are routed into it, and the datagrams of a policy of their own.
+    /// Packets that the policy could accelerate are routed into it, and the datagrams of a policy of their
+    /// own.
     pub fn on_host(file: &GatewayFile, datagrams: Option<&Policy>, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);

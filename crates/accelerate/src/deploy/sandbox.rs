@@ -29,8 +29,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Enters both, for the calling thread and the threads it starts later. `maps`: it writes to BPF maps that
-    /// are open.
+    /// Enters both, for the calling thread and the threads it starts later. `maps`: it writes to BPF maps
+    /// that are open.
     pub fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path, maps: bool) -> Self {
         Self {
             landlock: match landlock::restrict(&accessible_paths(file, path, run_folder, socket)) {

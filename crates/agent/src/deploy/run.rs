@@ -118,8 +118,8 @@ fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<Prepared
     Ok(Prepared { session, plan: site.plan, signals, inherited, flows })
 }
 
-/// Undoes what a killed agent of this name has left behind, in the network namespace `here`. While flows of it
-/// are open that were negotiated, its guard stays, with its watcher, and with its files for `undo`.
+/// Undoes what a killed agent of this name has left behind, in the network namespace `here`. While flows of
+/// it are open that were negotiated, its guard stays, with its watcher, and with its files for `undo`.
 fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Result<Inherited, Error> {
     let Some(dead) = deployment.registry.entry::<Session>(name) else { return Ok(Inherited::default()) };
     let mut inherited = Inherited::default();

@@ -133,8 +133,8 @@ table! {
         /// Memory for the buffers of all connections together. Each gets its full window while there is
         /// enough, later ones a smaller one. Not for the method `"kernel"`.
         memory: Size = "`\"1 GiB\"`",
-        /// Time without packets after which the agent asks whether a peer is still there (keep-alive). Not for
-        /// the method `"kernel"`.
+        /// Time without packets after which the agent asks whether a peer is still there (keep-alive). Not
+        /// for the method `"kernel"`.
         idle: Duration = "`\"120 min\"`",
         /// The longest time for which a datagram is held: until the first answer of the network, 10 s at
         /// most, and if a flow sends above its granted rate. After that time without an answer the flow goes

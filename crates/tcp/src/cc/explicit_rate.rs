@@ -11,20 +11,20 @@
 //! The source does not define how to measure the loss, when to request more, what a timeout means and how to
 //! return to the grant. Here: the loss must exceed the threshold by five standard deviations over max(4096
 //! packets, 4 RTT), or by far in each of four blocks (`meter.rs`), or a trial shows that the sender itself is
-//! the cause of less (`trial.rs`); the sender requests more if the application is not the limit and 90 % of AR
-//! are used; a timeout keeps the rate, a second one in a row falls back to standard TCP; from there a new
-//! request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT), four times as
-//! late after each further failure, up to 640 RTT, and up to twice that at random; after 2 s of
+//! the cause of less (`trial.rs`); the sender requests more if the application is not the limit and 90 % of
+//! AR are used; a timeout keeps the rate, a second one in a row falls back to standard TCP; from there a
+//! new request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT), four
+//! times as late after each further failure, up to 640 RTT, and up to twice that at random; after 2 s of
 //! silence, since the last segment or since the grant, the sender requests the rate again before it sends
 //! more than the initial window; at a low rate it requests more every 2 s, since 128 segments take longer.
 //! AR counts IP packets with headers, so the payload rate is AR mss / (mss + headers), and a short segment
 //! counts its headers as well. (Age of a grant, every 2 s and short segments: only where the rate is
 //! signalled in packets.) Unused granted capacity is used too: when all data is sent, and in the first ten
-//! rounds while the peer's window is full, each unacknowledged segment is sent once more at the granted rate,
-//! the newest first (`copies`), so a loss there is repaired without waiting a round trip. The signalling is
-//! not here: `signalling/` carries it in packets, or `grants.rs` takes its place. Until the first answer,
-//! and without one, the sender is a standard TCP. Defaults: threshold 10 % (20 % for radio), CUBIC as
-//! standard TCP (both configured with the signalling or the grant); a request is for twice AR.
+//! rounds while the peer's window is full, each unacknowledged segment is sent once more at the granted
+//! rate, the newest first (`copies`), so a loss there is repaired without waiting a round trip. The
+//! signalling is not here: `signalling/` carries it in packets, or `grants.rs` takes its place. Until the
+//! first answer, and without one, the sender is a standard TCP. Defaults: threshold 10 % (20 % for radio),
+//! CUBIC as standard TCP (both configured with the signalling or the grant); a request is for twice AR.
 
 mod meter;
 #[cfg(test)]

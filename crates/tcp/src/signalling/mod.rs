@@ -182,8 +182,8 @@ impl Connection {
         }
     }
 
-    /// Adds random bits, which nobody else knows, to what a request by Quick-Start must keep from its receiver.
-    /// To be called before the SYN is sent.
+    /// Adds random bits, which nobody else knows, to what a request by Quick-Start must keep from its
+    /// receiver. To be called before the SYN is sent.
     pub const fn set_secret(&mut self, secret: u64) {
         if let Some(End::QuickStart(end)) = &mut self.signalling {
             end.set_secret(secret);

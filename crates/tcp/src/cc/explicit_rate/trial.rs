@@ -8,10 +8,11 @@
 //!   more than four times what a TCP would get: R = sqrt(1.5 / p) MSS / RTT (Mathis et al., 1997), so loss
 //!     p > 1.5 (4 / W)^2 with W packets in a round trip, with the certainty of `meter.rs`
 //! Neither proves anything: noise and the queue of others look the same. Then the sender paces at half of its
-//! rate. After two round trips it counts until 16 losses are due at the former share, and 128 packets at least. At most 4 show that it
-//! was the cause, and it becomes a standard TCP; with losses by noise, or by others, that happens once in
-//! 2500 trials (Poisson). With the fifth loss the trial ends, and the next may begin after 10 RTT, twice as
-//! long after each trial. At equal round trips four times what a TCP gets leaves it a fifth of the link.
+//! rate. After two round trips it counts until 16 losses are due at the former share, and 128 packets at
+//! least. At most 4 show that it was the cause, and it becomes a standard TCP; with losses by noise, or by
+//! others, that happens once in 2500 trials (Poisson). With the fifth loss the trial ends, and the next may
+//! begin after 10 RTT, twice as long after each trial. At equal round trips four times what a TCP gets
+//! leaves it a fifth of the link.
 
 use super::meter::{LossMeter, PROOF, Point, ROUNDS, STEP, evidence};
 use super::{LONGEST_PAUSE, QUIET_ROUNDS};
