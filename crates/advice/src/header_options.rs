@@ -2,8 +2,8 @@
 //!
 //! Sources: RFC 4782, draft-eddy-tcpm-scone (2025); see [`crate::quick_start`] and [`crate::scone_tcp`].
 //! In a real header an option stands anywhere among others. [`read`] puts what it says into the form in which
-//! our own ends write it, the only one that nodes know ([`Packet::signal`]), and [`write()`] puts the fields of
-//! a packet back to where the options stand:
+//! our own ends write it, the only one that nodes know ([`Packet::signal`]), and [`write()`] puts the
+//! fields of a packet back to where the options stand:
 //!   IP: the option of Quick-Start; in IPv6 in a hop-by-hop header of its own, whatever else stood there
 //!   TCP: Quick-Start's answer, then two NOPs and SCONE's option
 //! A header with two options of a kind, or with an impossible length, has none here, and stays as it is.
