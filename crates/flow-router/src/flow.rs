@@ -169,14 +169,15 @@ impl Flow {
         matches!(self.phase, Phase::HalfOpen | Phase::Capable)
     }
 
-    /// The limit with which it takes part in the division; `None` if it does not.
-    pub(crate) fn limit(&self, trusts_requests: bool) -> Option<u64> {
+    /// The limit with which it takes part in the division; `None` if it does not. `is_member`: it does so
+    /// while it waits for a response.
+    pub(crate) fn limit(&self, is_member: bool) -> Option<u64> {
         match self.phase {
             Phase::Closed => None,
             Phase::Plain => self.has_sent.then(|| self.plain_limit()),
             // it already sends, at a rate that is not known
             Phase::HalfOpen if self.has_sent => Some(u64::MAX),
-            Phase::HalfOpen if !trusts_requests => None,
+            Phase::HalfOpen if !is_member => None,
             Phase::HalfOpen | Phase::Capable => uses_available(&self.agreed).then(|| self.own_limit()),
         }
     }

@@ -236,9 +236,9 @@ impl FlowRouter {
             Phase::HalfOpen | Phase::Capable if packet.dscp == Dscp::DEFAULT => self.lapse(now, key),
             Phase::HalfOpen if packet.dscp == QOS_FLOW => {
                 flow.begin_by_data(now, self.config.half_open_time);
-                self.half_open.note(true);
+                self.note_answer(now, &key);
                 self.set_phase(now, key, Phase::Capable);
-                self.review_trust();
+                self.review_trust(now);
             }
             _ => self.recount(&key),
         }
@@ -272,14 +272,14 @@ impl FlowRouter {
         self.tick_at = now + TICK;
         while let Some(key) = self.flows.take_expired(now) {
             if self.flows.get(&key).is_some_and(|flow| flow.phase == Phase::HalfOpen) {
-                self.half_open.note(false);
+                self.half_open.note(None);
                 self.lapse(now, key);
             } else {
                 self.remove(&key);
             }
         }
         self.half_open.fade(now);
-        self.review_trust();
+        self.review_trust(now);
     }
 
     /// Requests the next wake-up, unless one is pending that comes no later. Without flows there is none.

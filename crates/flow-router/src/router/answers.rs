@@ -55,12 +55,12 @@ impl FlowRouter {
         let is_waiting = self.flows.get(&key).is_some_and(|flow| flow.phase == Phase::HalfOpen);
         if has(packet, SYN_ACK) && !is_answered && is_waiting {
             // the receiver does not signal
-            self.half_open.note(true);
+            self.note_answer(now, &key);
             self.lapse(now, key);
         }
         if has(packet, Flags::RST) {
             if is_waiting {
-                self.half_open.note(true);
+                self.note_answer(now, &key);
             }
             self.close(now, key);
         }
@@ -100,7 +100,7 @@ impl FlowRouter {
                 self.flows.schedule(key);
                 self.update_pool();
                 if was_half_open {
-                    self.half_open.note(true);
+                    self.note_answer(now, &key);
                     self.set_phase(now, key, Phase::Capable);
                 }
             }
@@ -108,17 +108,17 @@ impl FlowRouter {
             None => {}
         }
         self.recount(&key);
-        self.review_trust();
+        self.review_trust(now);
     }
 
     /// The flow has no rate. It is not asked for one, because it knows the answer.
     pub(super) fn refuse(&mut self, now: Instant, key: FlowKey) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        if flow.phase == Phase::HalfOpen {
-            self.half_open.note(true);
-        }
         flow.missed.tries = MOST_TRIES;
+        if flow.phase == Phase::HalfOpen {
+            self.note_answer(now, &key);
+        }
         self.set_phase(now, key, Phase::Plain);
-        self.review_trust();
+        self.review_trust(now);
     }
 }

@@ -71,7 +71,7 @@ impl FlowRouter {
         } else {
             self.remove(&key);
         }
-        self.review_trust();
+        self.review_trust(now);
     }
 
     /// A flow ends. It is kept for late packets, without a share.
@@ -79,16 +79,16 @@ impl FlowRouter {
         let Some(phase) = self.flows.get(&key).map(|flow| flow.phase) else { return };
         if phase != Phase::Closed {
             self.set_phase(now, key, Phase::Closed);
-            self.review_trust();
+            self.review_trust(now);
         }
     }
 
     /// Takes part in the division with the limit that a flow has now.
     pub(super) fn recount(&mut self, key: &FlowKey) {
-        let trusts_requests = !self.half_open.distrusts();
         self.flows.note_given(key);
         let Some(flow) = self.flows.get_mut(key) else { return };
-        let limit = flow.limit(trusts_requests);
+        let is_member = flow.phase != Phase::HalfOpen || self.half_open.is_member(flow.since, *key);
+        let limit = flow.limit(is_member);
         if limit == flow.counted {
             return;
         }
@@ -101,16 +101,32 @@ impl FlowRouter {
         flow.counted = limit;
     }
 
-    /// Decides anew whether requests are trusted, and applies that to all that wait for a response.
-    pub(super) fn review_trust(&mut self) {
-        if self.half_open.review(self.flows.count(Phase::Capable)) {
-            self.half_open.keys().iter().for_each(|key| self.recount(key));
+    /// Decides anew which of the flows that wait for a response take part.
+    pub(super) fn review_trust(&mut self, now: Instant) {
+        let changed = self.half_open.review(now, self.flows.count(Phase::Capable));
+        for key in changed {
+            self.recount(&key);
         }
     }
 
-    /// What a flow is offered that asks for `limit`; `counted` is the limit with which it is a member.
-    pub(super) fn share_asked(&mut self, class: usize, limit: u64, counted: Option<u64>) -> u64 {
-        let crowd = self.half_open.crowd();
+    /// Counts a request as answered.
+    pub(super) fn note_answer(&mut self, now: Instant, key: &FlowKey) {
+        let since = self.flows.get(key).map(|flow| now.since(flow.since));
+        self.half_open.note(since);
+    }
+
+    /// What a flow is offered that asks for `limit`; `counted` is the limit with which it is a member. Those
+    /// that wait for a response may be forged: beyond the members among them they lower no offer to a flow
+    /// that has a rate.
+    pub(super) fn share_asked(
+        &mut self,
+        key: &FlowKey,
+        class: usize,
+        limit: u64,
+        counted: Option<u64>,
+    ) -> u64 {
+        let has_rate = self.flows.get(key).is_some_and(|flow| flow.phase == Phase::Capable);
+        let crowd = if has_rate { 0 } else { self.half_open.crowd(counted.is_some()) };
         self.classes.add_many(class, limit, crowd);
         let share = self.classes.share_with(class, limit, counted);
         self.classes.remove_many(class, limit, crowd);

@@ -55,7 +55,7 @@ impl FlowRouter {
         let freed = former.and_then(|former| self.suspend(&former));
         let limit = bps(offer.available());
         let counted = self.note_asked(cx.now, key, limit, offer);
-        let share = self.share_asked(class, limit, counted);
+        let share = self.share_asked(&key, class, limit, counted);
         if let Some((class, limit)) = freed {
             self.classes.add(class, limit);
         }
@@ -70,7 +70,7 @@ impl FlowRouter {
         }
         self.note_payer(cx, &key, &allowance, &offer);
         self.note_offer(cx.now, &key, &offer, share);
-        self.review_trust();
+        self.review_trust(cx.now);
         offer
     }
 

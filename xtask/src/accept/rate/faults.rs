@@ -23,6 +23,8 @@ const PROOFS: &str = "
   most_flows_are_granted_a_rate_where_a_tenth_is_lost
 * 200 000 forged requests/s for 20 s: goodput at least 0.98, grants unchanged, memory bounded
   a_flood_of_forged_requests_takes_nothing_from_flows_with_a_rate
+* 10 and 1000 forged requests/s for 20 s: goodput at least 0.98
+  few_forged_requests_per_second_take_little_from_flows_with_a_rate
 * forged start packets of a live flow, either side, CD 0 to 7: its grant is unchanged
   forged_start_packets_do_not_change_the_rate_of_a_live_flow
 * a receiver that answers more than was offered: the neighbours keep at least 0.98
