@@ -5,12 +5,12 @@
 //! that share: it is forgotten after a time (3 s). Of those that wait, the oldest take part: as many as have
 //! a rate, at least 8. The others take part when their response passes, or when one before them has left.
 //! Distrust, in which none of them takes part, begins at `most` waiting flows, if more than a quarter of as
-//! many as have a rate, at least 4, wait for twice the longest time to an answer of late (at least 100 ms),
-//! or at 32 unanswered requests if they are more than the answered ones. It ends below half of each. Both counts are halved every 10 s, and when they reach 128
+//! many as have a rate, at least 4, wait for twice the longest time to an answer of late (at least 100 ms;
+//! 1 s before the first answer), or at 32 unanswered requests if they are more than the answered ones. It ends below half of each. Both counts are halved every 10 s, and when they reach 128
 //! together; the longest time falls by 1/16 with each answer.
 //! Nothing is refused: a request is offered the share that it would have as a member. A crowd that may be
-//! genuine (no distrust) counts in these offers, so that many flows that begin at once do not get much more
-//! together than there is.
+//! genuine (fewer than `most`, and earlier ones were answered) counts in these offers, so that many flows
+//! that begin at once do not get much more together than there is.
 //! A burst shows within 5 ms whether it is a crowd. So if several wait, all for less than that, or more than
 //! 8 came within that time, the flows with a rate are not told of a reduction yet.
 
@@ -27,6 +27,8 @@ const CROWD: usize = 8;
 const FEW: usize = 4;
 /// Shortest time after which a request without an answer is overdue.
 const LEAST_OVERDUE: Duration = Duration::from_millis(100);
+/// The same before the first answer: the first timeout of a SYN (RFC 6298, section 2).
+const UNKNOWN_OVERDUE: Duration = Duration::from_secs(1);
 /// Time in which a burst of requests shows how large it is.
 const BURST: Duration = Duration::from_millis(5);
 /// Requests remembered.
@@ -49,6 +51,8 @@ pub(crate) struct HalfOpen {
     /// The longest time to an answer, of late.
     longest: Duration,
     distrusts: bool,
+    /// Distrust because of their number, or of earlier ones without answers.
+    is_flood: bool,
 }
 
 impl HalfOpen {
@@ -63,6 +67,7 @@ impl HalfOpen {
             fades_at: Instant::ZERO,
             longest: Duration::ZERO,
             distrusts: false,
+            is_flood: false,
         }
     }
 
@@ -131,10 +136,12 @@ impl HalfOpen {
             (self.most, SUSPICIOUS, few)
         };
         let is_forged = self.unanswered >= suspicious && self.unanswered > self.answered;
-        let late = (self.longest * 2).max(LEAST_OVERDUE);
+        let late =
+            if self.longest.is_zero() { UNKNOWN_OVERDUE } else { (self.longest * 2).max(LEAST_OVERDUE) };
         let is_overdue = self.waiting.len() > overdue
             && self.waiting.iter().nth(overdue).is_some_and(|(since, _)| now.since(*since) > late);
-        self.distrusts = self.waiting.len() >= full || is_forged || is_overdue;
+        self.is_flood = self.waiting.len() >= full || is_forged;
+        self.distrusts = self.is_flood || is_overdue;
         self.most_members = if self.distrusts { 0 } else { crowd };
         let mut changed = Vec::new();
         while self.members.len() > self.most_members {
@@ -151,7 +158,7 @@ impl HalfOpen {
     /// How many that do not take part count in an offer, beside the one that asks.
     pub(crate) fn crowd(&self, is_member: bool) -> u64 {
         let others = self.waiting.len().saturating_sub(self.members.len() + usize::from(!is_member));
-        if self.distrusts { 0 } else { others as u64 }
+        if self.is_flood { 0 } else { others as u64 }
     }
 
     /// True while it is not clear whether those that came just now are a crowd.
@@ -229,6 +236,9 @@ mod tests {
         assert!(!distrusts(&mut pool));
         note(&mut pool, 0..10, None);
         assert!(distrusts(&mut pool));
+        (0..5).for_each(|n| pool.add(ms(0), key(n)));
+        assert_eq!(pool.crowd(false), 0);
+        (0..5).for_each(|n| pool.remove(ms(0), key(n)));
         pool.fade(Instant::ZERO);
         assert!(distrusts(&mut pool), "25 of 45 are still too many for trust");
         note(&mut pool, 0..5, SOON);
@@ -260,7 +270,7 @@ mod tests {
         assert!(pool.review(ms(604), 0).is_empty() && !pool.distrusts());
         assert!(pool.review(ms(605), 23).is_empty(), "more have a rate");
         assert_eq!(pool.review(ms(605), 0).len(), 5);
-        assert!(pool.distrusts() && (pool.crowd(true), pool.crowd(false)) == (0, 0));
+        assert!(pool.distrusts() && (pool.crowd(true), pool.crowd(false)) == (5, 4), "they may come late");
         // until no more than half as many wait for so long
         (0..2).for_each(|n| pool.remove(ms(u64::from(n)), key(n)));
         assert!(pool.review(ms(700), 0).is_empty());
