@@ -7,6 +7,7 @@ use crate::datagrams::{Changes, compare, read};
 use crate::passage::Host;
 use crate::rig::{Running, wait_for};
 use rustix::process::Signal;
+use std::fmt;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,12 @@ impl Ip {
     /// The addresses of the host on the LAN and of the one behind the link.
     const fn addresses(self) -> [&'static str; 2] {
         [SENDER[self as usize], RECEIVER[self as usize]]
+    }
+}
+
+impl fmt::Display for Ip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::V4 { "IPv4" } else { "IPv6" })
     }
 }
 
