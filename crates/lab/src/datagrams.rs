@@ -9,6 +9,8 @@ use std::path::Path;
 /// Length of a UDP header, and its protocol number.
 const HEADER: usize = 8;
 const UDP: u8 = 17;
+/// The end of a client's first datagrams if it uses SCONE.
+const HINT: [u8; 2] = [0xC8, 0x13];
 /// What a network element may change in a SCONE packet, after the UDP header: the signal.
 const SIGNAL: [u8; 2] = [0x3F, 0x80];
 
@@ -22,10 +24,12 @@ pub struct Datagram {
 }
 
 /// What a box did to the datagrams of a flow.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Changes {
     /// Datagrams that passed.
     pub passed: usize,
+    /// Those that end as the first ones of a client that uses SCONE.
+    pub hints: usize,
     /// Those of which the signal and the checksum changed, before and after.
     pub changed: Vec<[Datagram; 2]>,
 }
@@ -88,7 +92,8 @@ pub fn compare(one: &[Datagram], other: &[Datagram]) -> Outcome<Changes> {
             pairs.entry(datagram.unsigned()).or_default()[side].push(datagram);
         }
     }
-    let mut changes = Changes { passed: one.len(), ..Changes::default() };
+    let hints = one.iter().filter(|datagram| datagram.udp.ends_with(&HINT)).count();
+    let mut changes = Changes { passed: one.len(), hints, changed: Vec::new() };
     for (datagram, mut sides) in pairs {
         if sides[0].len() != sides[1].len() {
             let start: String = datagram.payload().iter().take(8).map(|b| format!("{b:02x}")).collect();
@@ -144,9 +149,10 @@ mod tests {
     fn a_lowered_signal_is_a_change_and_anything_else_an_error() {
         let asked = datagram(&[0xFF, 0xEF, 0x7D, 0xC0, 0xFD, 0, 0, 0x40]);
         let told = datagram(&[0xD7, 0x6F, 0x7D, 0xC0, 0xFD, 0, 0, 0x40]);
-        let plain = datagram(&[0x40, 1, 2]);
+        let plain = datagram(&[0x40, 0xC8, 0x13]);
         let changes = compare(&[asked.clone(), plain.clone()], &[plain.clone(), told.clone()]).unwrap();
-        assert_eq!((changes.passed, changes.changed), (2, vec![[asked.clone(), told]]));
+        assert_eq!((changes.passed, changes.hints), (2, 1));
+        assert_eq!(changes.changed, [[asked.clone(), told]]);
         let same = compare(&[plain.clone(), asked.clone()], &[asked.clone(), plain.clone()]).unwrap();
         assert!(same.changed.is_empty());
         let other = datagram(&[0xFF, 0xEF, 0x7D, 0xC0, 0xFD, 0, 0, 0x41]);
