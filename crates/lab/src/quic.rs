@@ -22,6 +22,9 @@ const PORT: u16 = 4433;
 const RECEIVER: [&str; 2] = ["10.55.0.2", "fd55::2"];
 /// The file that the client asks for.
 const FILE: &str = "file.bin";
+/// Longest packet of picoquic, bytes: with the SCONE packet, which picoquic does not count, IPv6 still has room
+/// for it in 1500 bytes.
+const LONGEST: u16 = 1400;
 /// What picoquic logs before the rate, in bit/s, that a SCONE packet has told it.
 const HEARD: &str = "Scone advice received, ";
 
@@ -167,13 +170,13 @@ head -c {bytes} /dev/urandom >www/{FILE}"
         chain.shell(Host::Sender, &prepare, LIMIT)?;
         let captures = Captures::start(chain)?;
         let serve = format!(
-            "cd '{root}/server'; exec '{demo}' -1 -p {PORT} -c ../cert.pem -k ../key.pem -w ../www -q . {}",
+            "cd '{root}/server'; exec '{demo}' -1 -p {PORT} -c ../cert.pem -k ../key.pem -w ../www -q . -m {LONGEST} {}",
             scone(speaks.server)
         );
         let server = chain.start(Host::Sender, &["sh", "-c", &serve])?;
         wait_for("picoquic's server", || chain.at(Host::Sender, is_bound))?;
         let fetch = format!(
-            "cd '{root}/client'; exec '{demo}' {} -n bed -q . -o ../copy {} {PORT} /{FILE}",
+            "cd '{root}/client'; exec '{demo}' {} -n bed -q . -m {LONGEST} -o ../copy {} {PORT} /{FILE}",
             scone(speaks.client),
             ip.addresses()[0]
         );
