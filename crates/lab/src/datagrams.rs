@@ -96,11 +96,14 @@ pub fn compare(one: &[Datagram], other: &[Datagram]) -> Outcome<Changes> {
     let mut changes = Changes { passed: one.len(), hints, changed: Vec::new() };
     for (datagram, mut sides) in pairs {
         if sides[0].len() != sides[1].len() {
-            let start: String = datagram.payload().iter().take(8).map(|b| format!("{b:02x}")).collect();
-            let what = [sides[0].len(), sides[1].len()];
-            return Err(format!("{what:?} datagrams of {} B that begin with {start}", datagram.udp.len()));
+            let start = &datagram.payload()[..datagram.payload().len().min(8)];
+            let numbers = [sides[0].len(), sides[1].len()];
+            let len = datagram.udp.len();
+            return Err(format!("{numbers:?} datagrams of {len} B that begin with {start:02x?}"));
         }
-        sides.iter_mut().for_each(|side| side.sort());
+        for side in &mut sides {
+            side.sort();
+        }
         let both = sides[0].iter().zip(&sides[1]).filter(|(before, after)| before != after);
         changes.changed.extend(both.map(|(before, after)| [(*before).clone(), (*after).clone()]));
     }

@@ -152,9 +152,9 @@ fn own(setup: &Setup, (place, ip): (Place, Ip)) -> Outcome<usize> {
         let (sent, wanted): (Vec<_>, Vec<_>) = vectors(told.map(|(signal, _)| signal)).into_iter().unzip();
         let (arrived, changes) = send(&chain, from, ip, &sent)?;
         if let Some(i) = (0..sent.len()).find(|i| arrived.get(*i) != wanted.get(*i)) {
-            let hex = |bytes: &[u8]| bytes.iter().take(16).map(|b| format!("{b:02x}")).collect::<String>();
-            let came = arrived.get(i).map_or_else(|| "nothing".to_owned(), |bytes| hex(bytes));
-            return Err(format!("from {from:?}: {} arrived as {came}", hex(&sent[i])));
+            let start = |bytes: &[u8]| format!("{:02x?}", &bytes[..bytes.len().min(16)]);
+            let came = arrived.get(i).map_or_else(|| "nothing".to_owned(), |bytes| start(bytes));
+            return Err(format!("from {from:?}: {} arrived as {came}", start(&sent[i])));
         }
         let expected = sent.iter().zip(&wanted).filter(|(sent, wanted)| sent != wanted).count();
         if are_sound(&changes)? != expected {
