@@ -22,8 +22,8 @@ const PORT: u16 = 4433;
 const RECEIVER: [&str; 2] = ["10.55.0.2", "fd55::2"];
 /// The file that the client asks for.
 const FILE: &str = "file.bin";
-/// Longest packet of picoquic, bytes: with the SCONE packet, which picoquic does not count, there is still room
-/// for it in IPv6 packets of 1500 bytes.
+/// Longest packet of picoquic, bytes: with the SCONE packet, which picoquic does not count, there is still
+/// room for it in IPv6 packets of 1500 bytes.
 const LONGEST: u16 = 1400;
 /// What picoquic logs before the rate, in bit/s, that a SCONE packet has told it.
 const HEARD: &str = "Scone advice received, ";
