@@ -48,7 +48,12 @@ impl<'a> Service<'a> {
 
     /// Starts a gateway on the router that is only a flow router, and divides `rate` towards the receiver.
     pub fn router(chain: &'a Chain, rate: &str) -> Outcome<Self> {
-        Self::start(chain, Host::Router, "gateway", &router_file(rate))
+        Self::gateway(chain, &divides(rate))
+    }
+
+    /// Starts a gateway on the router that is only a flow router, with these keys in `[rate]`.
+    pub fn gateway(chain: &'a Chain, keys: &str) -> Outcome<Self> {
+        Self::start(chain, Host::Router, "gateway", &gateway_file(keys))
     }
 
     fn start(chain: &'a Chain, host: Host, kind: &'static str, text: &str) -> Outcome<Self> {
@@ -79,7 +84,12 @@ impl<'a> Service<'a> {
 
     /// Gives the flow router of [`Service::router`] another rate to divide, while it runs.
     pub fn reload(chain: &Chain, rate: &str) -> Outcome<()> {
-        chain.rig().file("gateway-Router.toml", &router_file(rate))?;
+        Self::reload_gateway(chain, &divides(rate))
+    }
+
+    /// Gives [`Service::gateway`] other keys while it runs.
+    pub fn reload_gateway(chain: &Chain, keys: &str) -> Outcome<()> {
+        chain.rig().file("gateway-Router.toml", &gateway_file(keys))?;
         begin(chain, Host::Router, "gateway", &["reload"])?.wait(LIMIT)?.succeeded("reload").map(drop)
     }
 
@@ -104,9 +114,13 @@ impl Drop for Service<'_> {
     }
 }
 
-fn router_file(rate: &str) -> String {
+fn divides(rate: &str) -> String {
+    format!("encodings = [\"tia-1039\"]\nrate = \"{rate}\"\n")
+}
+
+fn gateway_file(keys: &str) -> String {
     format!(
-        "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n[policy]\notherwise = \"pass\"\n[rate]\nencodings = [\"tia-1039\"]\nrate = \"{rate}\"\n"
+        "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n[policy]\notherwise = \"pass\"\n[rate]\n{keys}"
     )
 }
 

@@ -48,6 +48,11 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 fn parse(bytes: &[u8]) -> Option<Vec<CapturedPacket>> {
+    Some(packets(bytes)?.into_iter().filter_map(|(at_ns, ip)| packet(at_ns, ip)).collect())
+}
+
+/// The IP packets of a capture, each with its timestamp in ns since 1970.
+pub(crate) fn packets(bytes: &[u8]) -> Option<Vec<(u64, &[u8])>> {
     if word(bytes, 0)? != NANOSECONDS {
         return None;
     }
@@ -59,7 +64,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<CapturedPacket>> {
     {
         let Some(frame) = bytes.get(at + RECORD..at + RECORD + kept as usize) else { break };
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns);
-        seen.extend(frame.get(ETHERNET..).and_then(|ip| packet(at_ns, ip)));
+        seen.extend(frame.get(ETHERNET..).map(|ip| (at_ns, ip)));
         at += RECORD + kept as usize;
     }
     Some(seen)

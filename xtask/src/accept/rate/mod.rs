@@ -15,6 +15,7 @@ mod live;
 mod middleboxes;
 mod mixed;
 mod paths;
+mod scone;
 mod simulator;
 mod trunk;
 mod udp;
@@ -24,7 +25,7 @@ use super::Part;
 use super::list::{Bound, List, MBIT_S, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 22] = [
+pub(super) const PARTS: [Part; 23] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -42,6 +43,7 @@ pub(super) const PARTS: [Part; 22] = [
     ("rewritten", paths::rewritten),
     ("lost", paths::lost),
     ("encodings", encodings::encodings),
+    ("scone", scone::check),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
     ("verbs", udp::verbs),
