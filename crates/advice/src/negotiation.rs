@@ -211,6 +211,10 @@ impl Negotiation {
     pub const fn granted(&self) -> Option<Rate> {
         self.asker.history.granted()
     }
+    /// Returns the rate that this end last returned to its peer, in bit/s of IP packets.
+    pub const fn returned(&self) -> Option<Rate> {
+        self.responder.returned
+    }
     /// Returns the first changes of the granted rate, at most 1000.
     pub fn changes(&self) -> &[RateChange] {
         self.asker.history.changes()

@@ -62,6 +62,11 @@ impl Datagram {
         })
     }
 
+    /// True if it carries nothing: for a node it has no data, whatever a frame is padded with.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.payload == self.end
+    }
+
     pub(crate) const fn ip(&self) -> IpVersion {
         match self.ends {
             AddressPair::V4 { .. } => IpVersion::V4,
@@ -99,6 +104,8 @@ impl Datagram {
         let scone = if structures.is_some() { None } else { self.scone_start(bytes) };
         if let Some((signal, _)) = &structures {
             packet.signal = Some(Box::new(*signal));
+        }
+        if structures.is_some() || self.is_empty() {
             (packet.body.len, packet.segment) = (0, 0);
             packet.seal();
         }

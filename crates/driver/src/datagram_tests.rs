@@ -202,3 +202,21 @@ fn each_datagram_of_a_super_packet_has_a_signal_of_its_own() {
         assert!(has_correct_checksum(V4, &whole, 20));
     }
 }
+
+#[test]
+fn an_empty_datagram_has_no_data_and_leaves_as_it_came() {
+    let mut frame = [[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2].as_slice(), &[0x08, 0x00], &udp(V4, &[])].concat();
+    frame.resize(60, 0);
+    for (unit, bytes, len) in
+        [(Unit::Frame, frame, 28), (Unit::Packet, udp(V4, &[]), 28), (Unit::Packet, udp(V6, &[]), 48)]
+    {
+        let element = Element::new(46);
+        assert_eq!(pass(&element, unit, &bytes), bytes);
+        let seen = element.1.borrow();
+        assert_eq!((seen[0].proto, seen[0].body.len, seen[0].wire_len()), (Proto::Udp, 0, Size(len)));
+        let other = Element::new(46);
+        let bytes = udp(V4, &[1]);
+        assert_eq!(pass(&other, Unit::Packet, &bytes), bytes);
+        assert!(other.1.borrow()[0].body.len > 0);
+    }
+}

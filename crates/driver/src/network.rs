@@ -278,6 +278,7 @@ impl LiveNetwork {
             Some(datagram.take_signal(bytes, vnet, &mut packet))
         });
         let ecn = packet.ecn;
+        let cut = cut.filter(|_| !datagram.is_some_and(|datagram| datagram.is_empty()));
         let content = match (cut, shape) {
             (cut, Some(shape)) => Content::Udp(cut.map(|cut| (cut, ecn)), shape),
             (Some(cut), None) => Content::Ip(cut, ecn),

@@ -6,27 +6,40 @@ use bentpipe_advice::negotiation::Encoding;
 /// How packets carry rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterEncoding {
-    /// The structures of TIA-1039.
-    Tia1039,
+    /// As ends speak it.
+    End(Encoding),
     /// SCONE packets in QUIC datagrams (draft-ietf-scone-protocol).
     Scone,
-    /// SCONE in a TCP option (draft-eddy-tcpm-scone).
-    SconeTcp,
-    /// The options of Quick-Start (RFC 4782).
-    QuickStart,
+}
+
+impl From<Encoding> for RouterEncoding {
+    fn from(encoding: Encoding) -> Self {
+        Self::End(encoding)
+    }
 }
 
 impl RouterEncoding {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tia1039, Self::Scone, Self::SconeTcp, Self::QuickStart];
+    pub const ALL: [Self; 4] = [
+        Self::End(Encoding::Tia1039),
+        Self::Scone,
+        Self::End(Encoding::SconeTcp),
+        Self::End(Encoding::QuickStart),
+    ];
 
     /// Returns the word for it in files.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Tia1039 => Encoding::Tia1039.word(),
+            Self::End(encoding) => encoding.word(),
             Self::Scone => "scone",
-            Self::SconeTcp => Encoding::SconeTcp.word(),
-            Self::QuickStart => Encoding::QuickStart.word(),
+        }
+    }
+
+    /// Its bit in a set.
+    const fn bit(self) -> u8 {
+        match self {
+            Self::End(encoding) => 2 << encoding as u8,
+            Self::Scone => 1,
         }
     }
 }
@@ -37,25 +50,19 @@ pub struct Encodings(u8);
 
 impl Encodings {
     /// All of them.
-    pub const fn all() -> Self {
-        let mut all = Self(0);
-        let mut i = 0;
-        while i < RouterEncoding::ALL.len() {
-            all = all.with(RouterEncoding::ALL[i]);
-            i += 1;
-        }
-        all
+    pub fn all() -> Self {
+        RouterEncoding::ALL.into_iter().fold(Self::default(), Self::with)
     }
 
     /// The set and `encoding`.
     #[must_use]
-    pub const fn with(self, encoding: RouterEncoding) -> Self {
-        Self(self.0 | 1 << encoding as u8)
+    pub fn with(self, encoding: impl Into<RouterEncoding>) -> Self {
+        Self(self.0 | encoding.into().bit())
     }
 
     /// True if `encoding` is in the set.
-    pub const fn has(self, encoding: RouterEncoding) -> bool {
-        self.0 & 1 << encoding as u8 != 0
+    pub fn has(self, encoding: impl Into<RouterEncoding>) -> bool {
+        self.0 & encoding.into().bit() != 0
     }
 
     /// True if the set is empty.
@@ -70,8 +77,11 @@ mod tests {
 
     #[test]
     fn a_set_has_what_was_put_into_it() {
-        let one = Encodings::default().with(RouterEncoding::Scone);
-        assert!(one.has(RouterEncoding::Scone) && !one.has(RouterEncoding::Tia1039) && !one.is_empty());
-        assert!(RouterEncoding::ALL.iter().all(|encoding| Encodings::all().has(*encoding)));
+        for (i, one) in RouterEncoding::ALL.into_iter().enumerate() {
+            let set = Encodings::default().with(one);
+            let has = RouterEncoding::ALL.map(|encoding| set.has(encoding));
+            assert!(has.iter().enumerate().all(|(j, has)| *has == (i == j)), "{}", one.word());
+            assert!(!set.is_empty() && Encodings::all().has(one));
+        }
     }
 }

@@ -43,6 +43,7 @@ use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
 use crate::plain_use::PlainUse;
 use crate::report::{Counts, Usage};
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::tia1039::{QOS_FLOW, Structure};
 use bentpipe_base::{
     Addr, Cx, Dscp, Duration, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
@@ -148,7 +149,7 @@ impl FlowRouter {
     }
 
     /// True if it answers flows in this encoding.
-    fn speaks(&self, encoding: RouterEncoding) -> bool {
+    fn speaks(&self, encoding: impl Into<RouterEncoding>) -> bool {
         self.config.encodings.has(encoding)
     }
 
@@ -175,7 +176,7 @@ impl FlowRouter {
     fn follow(&mut self, cx: &Cx<'_>, packet: &mut Packet) -> Option<bool> {
         let (key, now) = (FlowKey::of(packet), cx.now);
         let has_payload = packet.body.len > 0;
-        let (is_sealed, tells) = (is_untouchable(packet), self.speaks(RouterEncoding::Tia1039));
+        let (is_sealed, tells) = (is_untouchable(packet), self.speaks(Encoding::Tia1039));
         if is_sealed && has(packet, Flags::SYN) {
             return Some(false);
         }

@@ -4,6 +4,7 @@
 
 mod rig;
 
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::scone::{Advice, START, read_start, write};
 use bentpipe_advice::tia1039::{QOS_SIGNAL, Structure, structures};
 use bentpipe_base::{Body, IpVersion, Packet, Prefix, Proto, Rate, Signal};
@@ -12,7 +13,7 @@ use bentpipe_flow_router::{
 };
 use rig::{BOTH, Rig, SYN, SYN_ACK, Talk, field, mbps, rates};
 
-fn only(encoding: RouterEncoding, mbit: u64) -> RouterConfig {
+fn only(encoding: impl Into<RouterEncoding>, mbit: u64) -> RouterConfig {
     let encodings = Encodings::default().with(encoding);
     RouterConfig { utilisation: 1.0, encodings, ..RouterConfig::new(mbps(mbit)) }
 }
@@ -91,7 +92,7 @@ fn a_full_table_still_gives_advice() {
 #[test]
 fn what_is_not_among_the_encodings_passes_and_counts_as_a_user() {
     let talk = Talk::new(IpVersion::V4, 1);
-    let mut rig = Rig::with(only(RouterEncoding::Tia1039, 20));
+    let mut rig = Rig::with(only(Encoding::Tia1039, 20));
     rig.passes(SENDERS, &quic(talk, Advice::UNKNOWN));
     assert_eq!((rig.report()["flows"], rig.report()["advised"]), (1, 0));
 
@@ -114,12 +115,12 @@ fn what_is_not_among_the_encodings_passes_and_counts_as_a_user() {
 
 #[test]
 fn a_new_configuration_applies_to_the_flows_that_there_are() {
-    let mut rig = Rig::with(only(RouterEncoding::Tia1039, 20));
+    let mut rig = Rig::with(only(Encoding::Tia1039, 20));
     let talk = Talk::new(IpVersion::V4, 1);
     assert_eq!(rig.open(talk), field(20_000));
     assert_eq!(rig.told(talk), None);
     let rule = Rule { available: Some(mbps(3)), ..Rule::new(Prefix::new([10, 0, 0, 0].into(), 8).unwrap()) };
-    let mut new = RouterConfig { utilisation: 0.5, ..only(RouterEncoding::Tia1039, 10) };
+    let mut new = RouterConfig { utilisation: 0.5, ..only(Encoding::Tia1039, 10) };
     new.policy.rules.push(rule);
     assert_eq!(rig.reconfigure(new.clone()), Ok(()));
     assert_eq!(*rig.router.config(), new);
@@ -129,7 +130,7 @@ fn a_new_configuration_applies_to_the_flows_that_there_are() {
 
 #[test]
 fn what_the_state_is_built_on_cannot_change() {
-    let mut rig = Rig::with(only(RouterEncoding::Tia1039, 20));
+    let mut rig = Rig::with(only(Encoding::Tia1039, 20));
     let old = rig.router.config().clone();
     let other_class = ClassConfig { weight: 2.0, ..ClassConfig::default() };
     for (new, what) in [

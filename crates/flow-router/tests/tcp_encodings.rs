@@ -4,6 +4,7 @@
 
 mod rig;
 
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::quick_start::packet::{of_ip, put as put_quick_start};
 use bentpipe_advice::quick_start::{Fields, RateCode};
 use bentpipe_advice::scone::Advice;
@@ -11,7 +12,7 @@ use bentpipe_advice::scone_tcp::packet::{of, put as put_option};
 use bentpipe_advice::scone_tcp::{Advised, Kind};
 use bentpipe_advice::tia1039::Structure;
 use bentpipe_base::{IpVersion, Packet};
-use bentpipe_flow_router::{Encodings, MANAGED, RouterConfig, RouterEncoding, SENDERS};
+use bentpipe_flow_router::{Encodings, MANAGED, RouterConfig, SENDERS};
 use rig::{ACK, BOTH, FIN_ACK, Rig, SYN, SYN_ACK, Talk, mbps};
 
 const V4: IpVersion = IpVersion::V4;
@@ -124,16 +125,16 @@ fn the_ttl_follows_the_node_before_the_router() {
 
 #[test]
 fn an_encoding_that_it_does_not_speak_passes_unchanged() {
-    let speaks = |all: &[RouterEncoding]| {
+    let speaks = |all: &[Encoding]| {
         let encodings = all.iter().fold(Encodings::default(), |set, one| set.with(*one));
         Rig::with(RouterConfig { encodings, ..RouterConfig::new(mbps(1)) })
     };
     let talk = Talk::new(V4, 1);
     let option = advised(talk.there(SYN, 0), Advice::UNKNOWN);
-    speaks(&[RouterEncoding::Tia1039, RouterEncoding::QuickStart]).passes(SENDERS, &option);
+    speaks(&[Encoding::Tia1039, Encoding::QuickStart]).passes(SENDERS, &option);
     let (syn, _) = asking(talk, 15);
-    speaks(&[RouterEncoding::Tia1039, RouterEncoding::SconeTcp]).passes(SENDERS, &syn);
-    let mut rig = speaks(&[RouterEncoding::SconeTcp]);
+    speaks(&[Encoding::Tia1039, Encoding::SconeTcp]).passes(SENDERS, &syn);
+    let mut rig = speaks(&[Encoding::SconeTcp]);
     let asked = Structure::request(mbps(100));
     assert_eq!(rig.ask(talk, asked), asked);
     rig.answer(talk, SYN_ACK, &asked);

@@ -5,12 +5,16 @@ use crate::track::{Sending, Track};
 use crate::usage::{Usage, Wish};
 use bentpipe_advice::negotiation::{AskConfig, Carrier, Negotiation, RateAnswer, RateState};
 use bentpipe_advice::tia1039::{self, QOS_FLOW, QOS_SIGNAL, Structure};
-use bentpipe_base::{Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Seq, Signal, Size};
+use bentpipe_base::{
+    Body, Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Seq, Signal, Size,
+};
 
 /// How long a flow that has ended is remembered: late packets follow, and the peer may signal in them.
 const LINGER: Duration = Duration::from_secs(60);
 /// Bytes by which the MSS option is lowered: a structure then fits into a full segment.
 const ROOM: u16 = Structure::LEN as u16;
+/// A flow whose packets have no room for a place is given one in this time.
+const PLACE_EVERY: Duration = Duration::from_millis(100);
 /// An MSS option below this is wrong, and stays as it is.
 const LEAST_MSS: u16 = 64;
 
@@ -36,6 +40,8 @@ pub(crate) struct Flow {
     pub(crate) negotiation: Negotiation,
     pub(crate) track: Track,
     room: Room,
+    /// When data last left with a structure.
+    placed: Instant,
     usage: Usage,
     /// A rate to ask for in the next packet that has room.
     wish: Option<Rate>,
@@ -97,13 +103,18 @@ pub(crate) fn cut_end(cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Pkt> {
     let mut rest = cx.duplicate(packet);
     let before = u64::from(packet.body.len) + head.as_ref().map_or(0, |head| u64::from(head.len()));
     (rest.body.len, rest.signal) = (0, last.map(Box::new));
+    packet.signal = head.map(Box::new);
+    part(packet, &mut rest, before);
+    Some(rest)
+}
+
+/// Makes two packets of one; `rest` begins `before` bytes later.
+fn part(packet: &mut Packet, rest: &mut Packet, before: u64) {
     rest.tcp.seq = rest.tcp.seq.at(before);
     rest.tcp.flags = Flags(rest.tcp.flags.0 & !Flags::CWR.0);
     rest.seal();
-    packet.signal = head.map(Box::new);
     packet.tcp.flags = Flags(packet.tcp.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
     packet.seal();
-    Some(rest)
 }
 
 impl Flow {
@@ -117,6 +128,7 @@ impl Flow {
             negotiation,
             track: Track::default(),
             room: Room::default(),
+            placed: now,
             usage: Usage::default(),
             wish: None,
             syns: 0,
@@ -162,6 +174,22 @@ impl Flow {
         }
     }
 
+    /// Cuts a packet that has no room for a place, if none of the flow had one for some time; returns its end.
+    pub(crate) fn cut_for_place(&self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Pkt> {
+        const END: u32 = Structure::LEN as u32;
+        let is_time = cx.now.since(self.placed) >= PLACE_EVERY && self.negotiation.placeholder().is_some();
+        let is_new = packet.tcp.seq == self.track.next();
+        let is_plain = packet.signal.is_none() && packet.segment == 0 && packet.body.len > END;
+        if !(is_time && is_new && is_plain && self.room.has_without_end(packet)) {
+            return None;
+        }
+        let mut rest = cx.duplicate(packet);
+        packet.body.len -= END;
+        rest.body = Body { off: packet.body.off + u64::from(packet.body.len), len: END };
+        part(packet, &mut rest, u64::from(packet.body.len));
+        Some(rest)
+    }
+
     /// Adds to another packet of the host what it says. Returns a packet without data that goes before it if
     /// there is no room, or if the data must not be lost should the path drop the structure.
     pub(crate) fn tag(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, mtu: Size) -> Option<Pkt> {
@@ -181,6 +209,9 @@ impl Flow {
         let fits = packet.wire_len().0 + Structure::LEN as u64 <= mtu.0;
         if packet.signal.is_none() && fits && may_grow {
             self.add_structure(now, packet, carrier);
+            if has_data && packet.signal.is_some() {
+                self.placed = now;
+            }
         }
         let is_owed = bare && carrier == Carrier::Data && self.negotiation.is_due();
         if !is_owed || !packet.tcp.flags.has(Flags::ACK) {

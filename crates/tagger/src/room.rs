@@ -9,7 +9,8 @@
 //!   to the longest packet that the host has sent since it last sent one again (it does so when it learns of
 //!   a lower MTU);
 //!   if it is as long as the MSS option of the peer allows, which was lowered for this.
-//! In IPv4 few packets carry a structure, and one that is lost comes again without.
+//! A flow that only sends packets which may not grow could not be told of a lower rate. So now and then one is
+//! cut: without its last bytes it has room. In IPv4 few packets carry a structure, and one that is lost comes again without.
 //! Deviation: an MTU of the path less than a structure above the last is found by a timeout only.
 
 use bentpipe_advice::tia1039::Structure;
@@ -35,6 +36,16 @@ impl Room {
         self.full = mss.map_or(0, |mss| HEADERS + u64::from(mss));
     }
 
+    /// True if a new data packet that may not grow may do so without as many bytes as a structure has.
+    pub(crate) fn has_without_end(&self, packet: &Packet) -> bool {
+        let len = packet.wire_len().0;
+        packet.ip == IpVersion::V6 && len <= self.longest && !self.is_room(len + Structure::LEN as u64)
+    }
+
+    fn is_room(&self, len: u64) -> bool {
+        len <= self.longest.max(LEAST_MTU) || len == self.full
+    }
+
     /// Notes a data packet of the host; true if it may grow.
     pub(crate) fn has(&mut self, packet: &Packet, is_again: bool) -> bool {
         if packet.ip == IpVersion::V4 {
@@ -42,7 +53,6 @@ impl Room {
         }
         let len = packet.wire_len().0;
         self.longest = if is_again { len } else { self.longest.max(len) };
-        let with = len + Structure::LEN as u64;
-        with <= self.longest.max(LEAST_MTU) || with == self.full
+        self.is_room(len + Structure::LEN as u64)
     }
 }

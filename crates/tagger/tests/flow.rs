@@ -8,6 +8,7 @@ use bentpipe_tagger::{HOST, NETWORK, Tagger, TaggerConfig};
 use rig::{BOTH, FIN_ACK, ISN, Rig, asking, config, mbps, response, said, structure};
 
 const ACK: Flags = Flags::ACK;
+const PSH: u8 = Flags::PSH.0;
 
 fn rates(rig: &mut Rig) -> Vec<Option<Rate>> {
     rig.tagger.take_changes().iter().map(|news| news.rate).collect()
@@ -115,6 +116,32 @@ fn a_packet_that_fills_a_smaller_path_has_no_place() {
         (out.len(), said(&out[0]), out[0].body.len, said(&out[1])),
         (2, vec![(Kind::Response, Some(mbps(5)))], 0, vec![])
     );
+}
+
+#[test]
+fn a_flow_of_packets_without_room_is_given_a_place_now_and_then() {
+    let mut rig = Rig::new(IpVersion::V6);
+    rig.open(mbps(30));
+    let full = |rig: &mut Rig, seq| -> Vec<_> {
+        let data = rig.out(Flags(ACK.0 | PSH), seq, 1, 1340);
+        let out = rig.all(HOST, data).into_iter();
+        out.map(|(_, p)| (p.tcp.seq, p.body.len, p.tcp.flags.0 & PSH, said(&p).len(), p.wire_len().0))
+            .collect()
+    };
+    let at = |seq: u32| Seq(ISN.0).at(u64::from(seq));
+    assert_eq!(full(&mut rig, 1), [(at(1), 1340, PSH, 0, 1400)], "a router may say 1400");
+    assert_eq!(full(&mut rig, 1341), [(at(1341), 1324, 0, 1, 1400), (at(2665), 16, PSH, 1, 92)]);
+    assert_eq!(full(&mut rig, 2681), [(at(2681), 1340, PSH, 0, 1400)], "one had a place a moment ago");
+    rig.wait(100);
+    assert_eq!(full(&mut rig, 1341), [(at(1341), 1340, PSH, 0, 1400)], "what is sent again stays whole");
+    assert_eq!(full(&mut rig, 4021).len(), 2);
+    rig.wait(100);
+    rig.deliver(rig.back(ACK, 1, 5361, 0), &[response(mbps(20))]);
+    assert_eq!(full(&mut rig, 5361).len(), 2);
+    // without a rate there is nothing to be told
+    rig.deliver(rig.back(ACK, 1, 6701, 0), &[structure(Kind::Response, None)]);
+    rig.wait(100);
+    assert_eq!(full(&mut rig, 6701).len(), 1);
 }
 
 #[test]

@@ -203,6 +203,20 @@ impl Connection {
         self.config.send_buffer.map_or(u64::MAX / 4 - self.written, |b| b.0.saturating_sub(held))
     }
 
+    /// Sets the memory for the bytes of both directions: a send buffer only grows, and an auto-tuned receive
+    /// window grows within its part, to at least `opened` at once as far as that fits.
+    pub fn allow(&mut self, send: Size, receive: Size, opened: Size) {
+        if self.config.send_buffer.is_some_and(|before| before < send) {
+            Arc::make_mut(&mut self.config).send_buffer = Some(send);
+        }
+        self.rcv.window.allow(receive.0, opened.0);
+    }
+
+    /// Returns the receive window.
+    pub const fn window(&self) -> &ReceiveWindow {
+        &self.rcv.window
+    }
+
     /// Closes our direction: a FIN follows what was written. The peer may go on sending.
     pub fn close(&mut self) {
         if self.fin_queued {

@@ -20,6 +20,8 @@ pub struct ReceiveWindow {
     max: u64,
     auto: bool,
     scale: u8,
+    /// The largest buffer that right-sizing wished for.
+    wished: u64,
     /// Right edge last advertised.
     edge: u64,
     round_began: Instant,
@@ -77,6 +79,21 @@ impl ReceiveWindow {
         self.buffer
     }
 
+    /// Returns the largest buffer that right-sizing has wished for, whatever it got; 0 if it never did.
+    pub const fn wished(&self) -> u64 {
+        self.wished
+    }
+
+    /// Sets the memory of an auto-tuned window: right-sizing makes the buffer as large as rounding up the
+    /// window allows. It has at least `opened` bytes at once, as far as they fit. It never shrinks.
+    pub fn allow(&mut self, memory: u64, opened: u64) {
+        if self.auto {
+            let limit = (u64::from(u16::MAX) << self.scale).min(memory.saturating_sub((1 << self.scale) - 1));
+            self.max = limit.max(self.buffer);
+            self.buffer = self.buffer.max(opened.min(self.max));
+        }
+    }
+
     /// Returns the right edge that would be advertised now.
     #[inline]
     fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
@@ -128,6 +145,7 @@ impl ReceiveWindow {
         if now.since(self.round_began) >= rtt {
             let wish = self.round_read.saturating_mul(2);
             if wish > self.buffer && !rtt.is_zero() {
+                self.wished = wish;
                 self.buffer = wish.min(self.max);
             }
             self.round_began = now;
@@ -184,6 +202,24 @@ mod tests {
         }
         w.on_read(now + handshake, 50_000, handshake);
         assert_eq!(w.buffer(), 1_000_000);
+    }
+
+    #[test]
+    fn right_sizing_stays_within_the_memory_that_it_is_given() {
+        let auto = ReceiveBuffer::Auto { initial: Size(60_000), max: Size(16 << 20) };
+        let (mut w, rtt) = (ReceiveWindow::new(auto, Size(0), 9), Duration::from_millis(100));
+        w.allow(65_536, 0);
+        w.on_read(Instant::ZERO + rtt, 60_000, rtt);
+        assert_eq!((w.buffer(), w.wished()), (65_536 - 511, 120_000));
+        // whatever was read, the right edge is within the memory
+        for read in [0, 1, 511, 512, 60_001] {
+            assert!(w.wished_edge(read + 100, 100) - read <= 65_536);
+        }
+        w.allow(1 << 20, 300_000);
+        assert_eq!(w.buffer(), 300_000, "at once");
+        w.allow(65_536, 0);
+        w.on_read(Instant::ZERO + rtt * 2, 300_000, rtt);
+        assert_eq!(w.buffer(), 300_000, "it never shrinks");
     }
 
     #[test]

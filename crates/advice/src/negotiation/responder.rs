@@ -1,6 +1,6 @@
 //! The receiver's part: it returns what arrives.
 
-use super::Carrier;
+use super::{Carrier, Terms};
 use crate::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{IpVersion, Rate};
 use std::collections::VecDeque;
@@ -14,11 +14,13 @@ pub(super) struct Responder {
     take: Option<Rate>,
     ip: IpVersion,
     waiting: VecDeque<Structure>,
+    /// The last rate that was returned: the peer may send at it.
+    pub(super) returned: Option<Rate>,
 }
 
 impl Responder {
     pub(super) const fn new(take: Option<Rate>, ip: IpVersion) -> Self {
-        Self { take, ip, waiting: VecDeque::new() }
+        Self { take, ip, waiting: VecDeque::new(), returned: None }
     }
 
     /// Queues the response to a request.
@@ -28,6 +30,8 @@ impl Responder {
         if let Some(most) = self.take {
             Self::lower(&mut response, most);
         }
+        let rate_type = response.rate_type().unwrap_or_default();
+        self.returned = Terms { rate_type, ..Terms::default() }.rate_in(&response);
         if self.ip == IpVersion::V6 {
             response.set_flow_label(0); // the packets here have no label
         }

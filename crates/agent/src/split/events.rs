@@ -67,6 +67,7 @@ impl Split {
     /// Moves bytes that arrived from side `from` to the other side, and the end of the stream behind them.
     fn carry(&mut self, now: Instant, key: FlowKey, from: usize) {
         let to = 1 - from;
+        self.fit(&key);
         let Some(flow) = self.flows.get_mut(&key) else { return };
         let [Some(source), Some(sink)] = [flow.ids[from], flow.ids[to]] else { return };
         while !flow.ended[from] {
@@ -208,11 +209,8 @@ impl Split {
 
     /// Gives the memory of a connection back, once.
     fn release(&mut self, key: &FlowKey) {
-        if let Some(flow) = self.flows.get_mut(key) {
-            let bytes = core::mem::take(&mut flow.reserved);
-            if bytes > 0 {
-                self.memory.release(bytes);
-            }
+        if let Some(grant) = self.flows.get_mut(key).and_then(|flow| flow.grant.take()) {
+            self.memory.release(&grant);
         }
     }
 

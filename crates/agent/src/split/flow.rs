@@ -1,5 +1,6 @@
 //! One connection that the agent has taken, its addresses, and the link headers of its packets.
 
+use super::admission::Grant;
 use super::{HOST, NETWORK};
 use bentpipe_base::{Flags, Instant};
 use bentpipe_live::endpoint::{ConnId, HeldOffer};
@@ -145,8 +146,8 @@ pub(super) struct Flow {
     pub(super) carried: [u64; 2],
     /// Header of frames to this side.
     pub(super) links: [Link; 2],
-    /// Memory that is set aside for it.
-    pub(super) reserved: u64,
+    /// Memory that is set aside for it, until both streams were delivered.
+    pub(super) grant: Option<Grant>,
     pub(super) rule: usize,
     pub(super) since: Instant,
 }

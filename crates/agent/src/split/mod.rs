@@ -10,10 +10,11 @@
 //!   RST, or silence until a timeout, of one end -> what came before it, then a RST to the other
 //! So an end sees a clean end only after all bytes that its peer sent before its FIN. What is acknowledged to
 //! an end is in this machine's memory, not yet at its peer. Connections are bounded by number, and their
-//! buffers by memory that is set aside when they open (`admission.rs`). All other packets pass byte for byte.
+//! buffers by memory that is set aside before they grow (`admission.rs`). All other packets pass byte for byte.
 //! Deviation from RFC 3135: no state is kept of connections that the agent did not see opening; they pass.
 
 mod admission;
+mod buffers;
 mod events;
 mod flow;
 mod mourning;
@@ -249,7 +250,7 @@ impl Split {
             Some((held, id))
         });
         let Some((held, id)) = called else {
-            self.memory.release(grant.bytes);
+            self.memory.release(&grant);
             self.counters.not_taken += 1;
             return Verdict::Pass;
         };
@@ -262,7 +263,7 @@ impl Split {
             delivered: [false; 2],
             carried: [0; 2],
             links: [Link::default(); 2],
-            reserved: grant.bytes,
+            grant: Some(grant),
             rule,
             since: cx.now,
         };

@@ -17,7 +17,7 @@ mod talk;
 
 use bentpipe_agent::kernel::{KernelPath, KernelView, Rates};
 use bentpipe_agent::path::FlowFile;
-use bentpipe_base::{Instant, NodeId};
+use bentpipe_base::{Duration, Instant, NodeId};
 use bentpipe_kernel_rate::{Grant, Tuple};
 use bentpipe_live::endpoint::{ConnId, Settings, SocketEvent};
 use bentpipe_os::clock::monotonic;
@@ -105,8 +105,8 @@ struct Seat {
 }
 
 impl Seat {
-    /// `out` and `back` are the wires of the network.
-    fn new(test: &str, side: usize, [out, back]: [&Wire; 2]) -> Self {
+    /// `out` and `back` are the wires of the network. The host's packets have at most `mtu` bytes.
+    fn new((test, mtu): (&str, u16), side: usize, [out, back]: [&Wire; 2]) -> Self {
         let text = format!(
             "schema = 1\nmethod = \"kernel\"\n[deploy]\nkind = \"host\"\nnetwork = \"n\"\n[[rules]]\n{RULE}"
         );
@@ -121,7 +121,7 @@ impl Seat {
         let ports = [port(&wires[0], &wires[1]), port(back, out)];
         let (told, log) = (Told::default(), FlowFile::create(&flows, 100).unwrap());
         let agent = KernelPath::new(ports, (file, 1500), Box::new(told.clone()), log, 7).unwrap();
-        let settings = Settings { addresses: addresses(side).to_vec(), ..Settings::default() };
+        let settings = Settings { addresses: addresses(side).to_vec(), mtu, ..Settings::default() };
         Self { end: End::new(side as u64, settings), agent, told, flows, wires }
     }
 
@@ -151,8 +151,14 @@ struct Pair {
 
 impl Pair {
     fn new(test: &str) -> Self {
+        Self::with(test, 1500)
+    }
+
+    /// The left host knows that the path has this MTU; the agents do not.
+    fn with(test: &str, mtu: u16) -> Self {
         let [there, back] = [Wire::default(), Wire::default()];
-        let seats = [Seat::new(test, LEFT, [&there, &back]), Seat::new(test, RIGHT, [&back, &there])];
+        let left = Seat::new((test, mtu), LEFT, [&there, &back]);
+        let seats = [left, Seat::new((test, 1500), RIGHT, [&back, &there])];
         Self { seats, clock: Clock::start() }
     }
 
@@ -229,6 +235,18 @@ fn the_kernel_is_told_the_rate_and_the_bytes_are_exact() {
         assert_eq!((known.len(), known[0].0.host), (1, told[0].0.local));
         pair.seats[LEFT].end.endpoint.abort(ids[LEFT]);
         pair.run(|pair| pair.seats[LEFT].agent.flows() == 0);
+    }
+}
+
+#[test]
+fn bytes_are_exact_where_full_packets_have_no_room_for_a_structure() {
+    let mut pair = Pair::with("mtu", 1400);
+    let ids = pair.open(true, 80);
+    for _ in 0..3 {
+        // longer than the time after which a packet is cut to have room
+        let until = pair.clock.now() + Duration::from_millis(110);
+        pair.run(|pair| pair.clock.now() >= until);
+        pair.carry(ids);
     }
 }
 

@@ -49,6 +49,48 @@ fn afterwards_nothing_is_left() {
 }
 
 #[test]
+fn it_asks_by_quick_start_and_carries_the_option_of_scone() {
+    for (word, wanted) in [("scone-tcp", ("plain", None)), ("quick-start", ("granted", Some(2_560_000)))] {
+        let agent = file(&format!("encoding = \"{word}\"\nask = \"3 Mbit/s\""), "");
+        let peer = agent.asks[0].clone().expect("it signals");
+        let mut chain = Chain::new(21, [FAIR, FAR], agent);
+        chain.ends[RIGHT].endpoint.listen(80, &peer, 10).expect("a free port");
+        chain.talk(LEFT, false, Talk::new(1, 500_000, 2, 0), Talk::new(2, 0, 1, 500_000));
+        let mut seen = None;
+        assert!(chain.run(MINUTE, |c| {
+            if let Some(flow) = c.split.views(c.now, 1).first().filter(|flow| flow.bytes[0] > 0) {
+                seen.get_or_insert((flow.rate.clone(), flow.granted_bps));
+            }
+            c.all_done()
+        }));
+        assert_eq!(seen, Some((Some(wanted.0.to_owned()), wanted.1)), "{word}");
+    }
+}
+
+#[test]
+fn buffers_grow_to_three_round_trips_of_a_known_rate() {
+    // three round trips of 500 ms at 16 Mbit/s are 3 MB
+    let asks = "ask = \"16 Mbit/s\"\ntrust_path = true";
+    for (rule, wanted) in [(asks, 8 << 20), ("encoding = \"off\"", 0)] {
+        let own = file(rule, "");
+        let peer = own.asks[0].clone().expect("it is taken");
+        let mut chain = Chain::new(22, [FAIR, FAR], own);
+        chain.ends[RIGHT].endpoint.listen(80, &peer, 10).expect("a free port");
+        chain.talk(LEFT, false, Talk::new(1, 600_000, 2, 600_000), Talk::new(2, 600_000, 1, 600_000));
+        let (mut most, mut took) = (0, Duration::ZERO);
+        assert!(chain.run(MINUTE, |c| {
+            assert!(c.split.used() <= c.split.reserved(), "{} {}", c.split.used(), c.split.reserved());
+            most = most.max(c.split.reserved());
+            took = c.now.since(bentpipe_base::Instant::ZERO);
+            c.all_done()
+        }));
+        // both directions have a rate
+        assert!((wanted..wanted + (3 << 20)).contains(&most), "{rule}: {most}");
+        assert!(took < Duration::from_millis(if wanted > 0 { 2500 } else { 5000 }), "{rule}: {took}");
+    }
+}
+
+#[test]
 fn a_slow_reader_closes_the_window_and_memory_stays_bounded() {
     let limits = "flows = 16\nmemory = \"2 MiB\"";
     for window in ["\"16 KiB\"", "\"40 KiB\"", "{ initial = \"16 KiB\", max = \"4 MiB\" }"] {

@@ -9,9 +9,9 @@
 use super::genuine::By;
 use super::tell::MOST_TRIES;
 use super::{FlowRouter, SENDERS, has, is_readable, is_untouchable};
-use crate::encodings::RouterEncoding;
 use crate::flow::{Phase, bps};
 use crate::flows::FlowKey;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, structures};
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt};
 
@@ -27,7 +27,7 @@ impl FlowRouter {
     }
 
     fn answers(&mut self, now: Instant, packet: &Packet) {
-        let tells = self.speaks(RouterEncoding::Tia1039);
+        let tells = self.speaks(Encoding::Tia1039);
         if packet.flow_label().is_some() {
             if tells {
                 self.hidden_answers(now, packet);

@@ -10,8 +10,8 @@
 //! a round trip, or what is approved twice is given twice. 1 s covers a geostationary hop.
 
 use super::FlowRouter;
-use crate::encodings::RouterEncoding;
 use crate::flows::FlowKey;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::quick_start::packet::{of_ip, pass_in};
 use bentpipe_advice::quick_start::{Fields, Function, Hop, RateCode};
 use bentpipe_base::{Duration, Instant, Packet, Rate, Size, mix};
@@ -101,7 +101,7 @@ impl Approvals {
 impl FlowRouter {
     /// Approves what a request in a packet from the senders may have.
     pub(super) fn quick_start(&mut self, now: Instant, key: FlowKey, packet: &mut Packet) {
-        let Some(fields) = of_ip(packet).filter(|_| self.speaks(RouterEncoding::QuickStart)) else { return };
+        let Some(fields) = of_ip(packet).filter(|_| self.speaks(Encoding::QuickStart)) else { return };
         match fields.function() {
             Some(Function::Request) if fields.rate() != RateCode::NONE => {
                 let hop = self.hop(now, key, fields);

@@ -8,15 +8,15 @@
 //! say, becomes 100 kbit/s.
 
 use super::FlowRouter;
-use crate::encodings::RouterEncoding;
 use crate::flows::FlowKey;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::scone_tcp::packet::{lower_in, of};
 use bentpipe_base::{Cx, Packet};
 
 impl FlowRouter {
     /// Lowers the signal of a segment from the senders, if it has one.
     pub(super) fn advise(&mut self, cx: &Cx<'_>, key: &FlowKey, packet: &mut Packet) {
-        if !self.speaks(RouterEncoding::SconeTcp) || of(packet).is_none() {
+        if !self.speaks(Encoding::SconeTcp) || of(packet).is_none() {
             return;
         }
         let advice = self.advice(cx, key, packet);

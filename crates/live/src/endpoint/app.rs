@@ -3,7 +3,7 @@
 use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Endpoint, EndpointError, Listener, fitted};
-use bentpipe_base::{Cx, Instant};
+use bentpipe_base::{Cx, Instant, Size};
 use bentpipe_tcp::{Config, Connection};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
@@ -195,6 +195,13 @@ impl Endpoint {
         if let Some(socket) = self.table.get_mut(id) {
             socket.wants_write = true;
             self.mark(id);
+        }
+    }
+
+    /// Sets the memory for the two buffers of a connection, as [`Connection::allow`] says.
+    pub fn allow(&mut self, id: ConnId, send: Size, receive: Size, opened: Size) {
+        if let Some(socket) = self.table.get_mut(id) {
+            socket.conn.allow(send, receive, opened);
         }
     }
 

@@ -104,7 +104,8 @@ table! {
         /// Side from which the connection is opened: `"host"` or `"network"`.
         opened_from: OpenedFrom = "both",
         /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with
-        /// `tcp`; not for the method `"kernel"`.
+        /// `tcp`. With the method `"kernel"` and for datagrams only `"tia-1039"`; `"quick-start"` not with the
+        /// kind `"routed"`.
         encoding: Option<Encoding> = "`\"tia-1039\"`",
         /// Rate for which the agent asks in the direction to the network, headers included, at least
         /// 1 kbit/s. `"none"`: it only answers. A table asks for a rate that is reserved, or with priorities;
@@ -113,25 +114,26 @@ table! {
         /// The most that the agent takes in the direction to the host, at least 1 kbit/s. It lowers the rates
         /// that it returns to this.
         take: Option<Rate> = "`\"none\"`",
-        /// Believe an answer that no router has lowered. Else it counts as a path without signalling.
+        /// Believe an answer that no router has lowered. Else it counts as a path without signalling. For
+        /// `"tia-1039"`.
         trust_path: bool = "`false`",
-        /// Loss rate above which the agent no longer trusts the rate of the network.
+        /// Loss rate above which the agent no longer trusts the rate of the network. For `"tia-1039"`.
         ask_fallback: Probability = "`0.1`",
         /// Scheme towards the network until a rate is granted, and where none is: its name, or a table with
         /// its parameters. Not for the method `"kernel"`, with which it is the host's.
         tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
-        /// Receive window of the agent towards the network: a size, or a table for a window that grows. The
-        /// send buffer has the size of its maximum. With the method `"kernel"` it is what sockets of the host
+        /// Receive window of the agent towards the network: a size, or a table for a window that grows, at a
+        /// known rate to three round trips of it at once. The send buffer grows to the same maximum. With the method `"kernel"` it is what sockets of the host
         /// can have: lower limits are raised for all of them, to the largest window of all rules.
-        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"64 KiB\", max = \"8 MiB\" }`",
+        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"256 KiB\", max = \"64 MiB\" }`, with the method `\"kernel\"` `{ initial = \"64 KiB\", max = \"8 MiB\" }`",
     }
 
     /// Limits of an agent. Connections beyond them pass unread; nothing is dropped.
     struct AgentLimitKeys "[limits]" {
         /// Maximum number of connections that the agent takes at a time.
         flows: Whole<16, 1_000_000> = "`10000`",
-        /// Memory for the buffers of all connections together. Each gets its full window while there is
-        /// enough, later ones a smaller one. Not for the method `"kernel"`.
+        /// Memory for the buffers of all connections together. 64 KiB of it are kept for each of `flows`; the
+        /// rest is for those that can use more. Not for the method `"kernel"`.
         memory: Size = "`\"1 GiB\"`",
         /// Time without packets after which the agent asks whether a peer is still there (keep-alive). Not
         /// for the method `"kernel"`.

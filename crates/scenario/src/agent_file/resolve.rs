@@ -11,6 +11,7 @@ use crate::gateway_file::{
 };
 use crate::keys::TcpKeys;
 use crate::resolve::tcp_configs;
+use crate::source::Span;
 use crate::value::Table;
 use bentpipe_base::{Duration, Size};
 use bentpipe_gateway::Config as Unused;
@@ -33,8 +34,10 @@ const LEAST_FLOWS: usize = 16;
 const MOST_SOCKETS: u64 = 65_536;
 /// RFC 1122, section 4.2.3.6: not less than two hours.
 const IDLE: Duration = Duration::from_secs(7200);
-/// Window towards the network. Its maximum carries 120 Mbit/s over a round trip of 550 ms.
-const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(8 << 20) };
+/// Window towards the network. Its maximum is three round trips of 550 ms at 325 Mbit/s.
+const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(256 << 10), max: Size(64 << 20) };
+/// With the method `kernel`: the limits of all sockets of the host are raised to it.
+const KERNEL_WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(8 << 20) };
 
 pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
     let (place, deploy) = deploy(&keys.deploy)?;
@@ -50,7 +53,7 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
     let datagrams = datagrams::resolve(datagrams, place, limit_keys)?;
     let numbers = streams.iter().map(|(number, _)| *number).collect();
     let streams: Vec<_> = streams.into_iter().map(|(_, rule)| rule).collect();
-    let asks = streams.iter().map(|rule| ask(&rule.value)).collect::<Result<Vec<_>>>()?;
+    let asks = streams.iter().map(|rule| ask(&rule.value, method, place)).collect::<Result<Vec<_>>>()?;
     let rules = rules(streams.into_iter().map(|rule| rule.map(condition)).collect())?;
     let drain = keys.deploy.value.drain.map_or(Ok(DRAIN), |d| d.at_most("drain", MOST_DRAIN))?;
     let socket = keys.status.and_then(|status| status.value.socket);
@@ -192,7 +195,7 @@ pub(super) fn condition(keys: AgentRuleKeys) -> RuleKeys {
     let action = match keys.action {
         Some(At { value: Treatment::Pass, span }) => At { value: Action::Pass, span },
         Some(At { span, .. }) => At { value: Action::Accelerate, span },
-        None => At { value: Action::Accelerate, span: crate::source::Span::file(0..0) },
+        None => At { value: Action::Accelerate, span: Span::file(0..0) },
     };
     RuleKeys {
         action,
@@ -206,7 +209,7 @@ pub(super) fn condition(keys: AgentRuleKeys) -> RuleKeys {
 }
 
 /// Returns the TCP that a rule asks for; `None` if it lets connections pass.
-fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
+fn ask(keys: &AgentRuleKeys, method: Method, place: Place) -> Result<Option<Config>> {
     let off = keys.encoding.is_some_and(|encoding| encoding.value.is_none());
     let passes = keys.action.is_some_and(|action| action.value == Treatment::Pass);
     let options = [
@@ -229,13 +232,10 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
     if passes {
         return Ok(None);
     }
-    if let Some(At { value: Some(encoding), span }) = keys.encoding
-        && encoding != Encoding::Tia1039
-    {
-        let message = format!("an agent does not speak `{}`", encoding.word());
-        return Err(Fault::new(span, message, "use \"tia-1039\""));
+    if let Some(At { value: Some(encoding), span }) = keys.encoding {
+        speaks(method, place, encoding, span)?;
     }
-    let none = crate::source::Span::file(0..0);
+    let none = Span::file(0..0);
     let mut tcp = TcpKeys::pick(&Table::default(), none, "")?;
     tcp.tcp.clone_from(&keys.tcp);
     tcp.window.clone_from(&keys.window);
@@ -245,12 +245,27 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
     (tcp.trust_path, tcp.ask_fallback) = (keys.trust_path, keys.ask_fallback);
     let mut config = tcp_configs(&tcp, None, false)?.0;
     if keys.window.is_none() {
-        config.receive_buffer = WINDOW;
+        config.receive_buffer = if method == Method::Kernel { KERNEL_WINDOW } else { WINDOW };
     }
     config.send_buffer = Some(config.receive_buffer.max().max(Size(64 << 10)));
     // what the host sends has passed its own Nagle algorithm
     config.nagle = false;
     Ok(Some(config))
+}
+
+/// Refuses an encoding that an agent of this method cannot speak at this place.
+fn speaks(method: Method, place: Place, encoding: Encoding, span: Span) -> Result<()> {
+    if method == Method::Kernel && encoding != Encoding::Tia1039 {
+        let message = format!("the method \"kernel\" does not speak `{}`", encoding.word());
+        let help = "help: or use the method \"split\"";
+        return Err(Fault::new(span, message, "use \"tia-1039\"").help(help));
+    }
+    if place == Place::Routed && encoding == Encoding::QuickStart {
+        let label = "this machine forwards the agent's packets as a router that takes no part";
+        let help = "help: use the kind \"inline\" or \"host\", or another encoding";
+        return Err(Fault::new(span, "`quick-start` is not for the kind \"routed\"", label).help(help));
+    }
+    Ok(())
 }
 
 /// Least memory for so many connections: what each has at least, and a quarter more to share out.
@@ -279,7 +294,7 @@ fn limits(given: Option<&AgentLimitKeys>, method: Method) -> Result<AgentLimits>
             limits.flows = (memory.value.0 / 5 * 4 / LEAST_PER_FLOW) as usize;
         }
     } else if limits.memory < least {
-        let span = keys.flows.map_or(crate::source::Span::file(0..0), |flows| flows.span);
+        let span = keys.flows.map_or(Span::file(0..0), |flows| flows.span);
         bail!(span, "so many connections need more memory", "give `memory`, at least {least}");
     }
     if let Some(idle) = keys.idle {

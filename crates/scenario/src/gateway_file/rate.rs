@@ -4,22 +4,16 @@
 use super::keys::RateKeys;
 use super::types::{Kind as DeployKind, ManagedRates};
 use crate::diagnostic::{Fault, Result};
-use crate::form::{At, Form, Read, read_words, wrong};
+use crate::form::{At, Form, Read, wrong};
 use crate::resolve::flow_routers::{config, encodings};
 use crate::resolve::signalling::least_unit;
+use crate::scalars::wrong_word;
 use crate::value::{Kind, Value};
 use bentpipe_advice::RATE_UNIT_BPS;
 use bentpipe_base::{Rate, Size};
 use bentpipe_flow_router::{Encodings, RouterConfig, RouterEncoding};
 use bentpipe_gateway::Config;
 use serde_json::json;
-
-read_words!(RouterEncoding {
-    "tia-1039" => Tia1039,
-    "scone" => Scone,
-    "scone-tcp" => SconeTcp,
-    "quick-start" => QuickStart,
-});
 
 /// Largest packet of a direction, unless the file says otherwise.
 const MTU: Size = Size(1500);
@@ -40,7 +34,11 @@ impl Read for EncodingList {
                 wrong(value, key, "a list of encodings").help("help: write [\"tia-1039\", \"scone\"]")
             );
         };
-        let one = |item: &Value| Ok(At { value: RouterEncoding::read(item, key)?, span: item.span });
+        let one = |item: &Value| {
+            let named = RouterEncoding::ALL.into_iter().find(|known| item.text() == Some(known.word()));
+            let words = RouterEncoding::ALL.map(RouterEncoding::word);
+            Ok(At { value: named.ok_or_else(|| wrong_word(item, key, &words))?, span: item.span })
+        };
         items.iter().map(one).collect::<Result<_>>().map(Self)
     }
 }

@@ -38,7 +38,7 @@ fn the_least_file_has_every_default() {
     assert_eq!((signalling.ask.encoding, signalling.ask.take), (Encoding::Tia1039, None));
     assert_eq!(signalling.ask.ask, Rate::from_bps(10_000_000_000));
     assert_eq!((ask.scheme.name, signalling.fallback_to.name), ("explicit-rate", "cubic"));
-    assert_eq!((ask.receive_buffer.max(), ask.send_buffer), (Size(8 << 20), Some(Size(8 << 20))));
+    assert_eq!((ask.receive_buffer.max(), ask.send_buffer), (Size(64 << 20), Some(Size(64 << 20))));
 }
 
 #[test]
@@ -165,6 +165,18 @@ error: `take` has no effect
     );
 }
 
+#[test]
+fn the_method_split_speaks_all_encodings() {
+    for (word, encoding) in [("scone-tcp", Encoding::SconeTcp), ("quick-start", Encoding::QuickStart)] {
+        let file = loads(&format!("{LEAST}encoding = \"{word}\"\nask = \"1 Mbit/s\"\n"));
+        let config = file.asks[0].as_ref().expect("it signals");
+        let signalling = config.signalling.as_ref().expect("it signals");
+        assert_eq!((signalling.ask.encoding, signalling.ask.ask), (encoding, Rate::from_bps(1_000_000)));
+        assert_eq!(config.scheme.name, "cubic", "a rate is no grant");
+    }
+    loads(&format!("{LEAST}encoding = \"scone-tcp\"\n").replace("inline", "routed"));
+}
+
 const KERNEL: &str =
     "schema = 1\nmethod = \"kernel\"\n[deploy]\nkind = \"host\"\nnetwork = \"eth0\"\n[[rules]]\n";
 
@@ -185,6 +197,7 @@ error: the method \"kernel\" is not for this kind
     for (key, says) in [
         ("tcp = \"bbr\"", "`tcp` has no effect"),
         ("encoding = \"off\"", "use `action = \"pass\"`"),
+        ("encoding = \"scone-tcp\"", "the method \"kernel\" does not speak `scone-tcp`"),
         ("[limits]\nmemory = \"1 GiB\"", "the host's own TCP decides that"),
         ("[limits]\nidle = \"1 h\"", "`idle` has no effect"),
         ("[limits]\nflows = 100000", "the kernel has room for the rates of 65536"),
@@ -202,7 +215,12 @@ fn other_errors_are_those_of_scenario_and_gateway_files() {
         (format!("{LEAST}tcp = \"cubik\"\n"), "did you mean `cubic`?"),
         (format!("{LEAST}window = \"2 GB\"\n"), "more than TCP can announce"),
         (format!("{LEAST}[[rules]]\nport = 1\n"), "rule 2 is never asked"),
-        (format!("{LEAST}encoding = \"scone-tcp\"\n"), "an agent does not speak `scone-tcp`"),
+        (format!("{LEAST}encoding = \"scone-tcp\"\nask = {{ maximum = \"1 Mbit/s\" }}\n"), "reserved rates"),
+        (format!("{LEAST}encoding = \"quick-start\"\ntcp = \"explicit-rate\"\n"), "another scheme in `tcp`"),
+        (
+            format!("{LEAST}encoding = \"quick-start\"\n").replace("inline", "routed"),
+            "not for the kind \"routed\"",
+        ),
         (LEAST.replace("host = \"eth1\"", "host = [\"eth1\", \"eth2\"]"), "inline is between two interfaces"),
         (LEAST.replace("eth1", "eth0"), "interface `eth0` is named twice"),
         (LEAST.replace("[[rules]]", "table = 7\n[[rules]]"), "inline needs no routes"),

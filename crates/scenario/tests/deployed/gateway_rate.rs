@@ -1,5 +1,6 @@
 //! `[rate]` of gateway files: what it says, and what is refused with place and mend.
 
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_flow_router::{Encodings, RouterConfig, RouterEncoding};
 use bentpipe_scenario::Source;
@@ -37,7 +38,7 @@ fn it_is_off_unless_an_encoding_is_named() {
 #[test]
 fn it_takes_the_rate_of_the_hop_and_the_defaults_of_flow_routers() {
     let rates = read(HOP, BOTH).unwrap().unwrap();
-    let encodings = Encodings::default().with(RouterEncoding::Tia1039).with(RouterEncoding::Scone);
+    let encodings = Encodings::default().with(Encoding::Tia1039).with(RouterEncoding::Scone);
     let outward = RouterConfig { hops: 2, encodings, is_live: true, ..RouterConfig::new(mbps(20)) };
     assert_eq!(rates, ManagedRates { outward, inward: None });
     let framed = read(&format!("{HOP}\nframing = \"500 B\""), BOTH).unwrap().unwrap();

@@ -81,7 +81,7 @@ impl Tagger {
         if has(packet, Flags::RST) {
             return self.table.set_phase(key, Phase::Closing, now, &self.config);
         }
-        let rest = cut_end(cx, packet);
+        let rest = cut_end(cx, packet).or_else(|| flow.cut_for_place(cx, packet));
         if let Some(before) = flow.tag(cx, packet, self.config.mtu) {
             cx.send(NETWORK, before);
         }

@@ -155,6 +155,14 @@ impl Connection {
         Some(RateView { encoding: config.encoding, asked: config.asked()?, granted, state, changes })
     }
 
+    /// Returns the rate that we last returned to the peer, at which it may send; TIA-1039 only.
+    pub fn returned_rate(&self) -> Option<Rate> {
+        match &self.signalling {
+            Some(End::Tia1039(end)) => end.returned(),
+            _ => None,
+        }
+    }
+
     /// Returns a packet with our addresses, and with the DSCP of a connection that signals.
     #[inline]
     pub(crate) fn blank(&self, cx: &mut Cx<'_>) -> Pkt {
