@@ -113,7 +113,7 @@ fn flood(ip: IpVersion, every: Duration, length: Duration) -> (f64, usize, [Vec<
         let mut packet = forged(ip, src, sport, Flags::SYN);
         write(&mut packet, &[Structure::request(rate(10_000_000_000))]);
         net.cross(0, THERE, Box::new(packet));
-        if rng.bits() % 1000 == 0 {
+        if rng.bits().is_multiple_of(1000) {
             let mut addresses = 0;
             net.routers[0][THERE].addresses(&mut |_| addresses += 1);
             most = most.max(addresses / 2);
