@@ -208,9 +208,11 @@ impl Flow {
     }
 
     /// Sets the DSCP. Data without a rate must not look as if it had one: a router would hold it to what it
-    /// offered.
+    /// offered. Nor data for a peer that has not shown that it knows of the agreement, since its agent may
+    /// be gone: a router would put structures into it.
     fn mark(&self, packet: &mut Packet, carrier: Carrier) {
-        let has_none = matches!(self.negotiation.state(), RateState::Plain | RateState::Refused);
+        let has_none = matches!(self.negotiation.state(), RateState::Plain | RateState::Refused)
+            || !self.negotiation.may_carry();
         if carrier == Carrier::Ack || !has_none {
             packet.dscp = QOS_FLOW;
         }

@@ -61,7 +61,8 @@ impl Flow {
 
     /// True for data sent again, if new data passes too, the last at most `within` ago: the receiver may
     /// have it, and drops what it has with everything that it carries. And if it may have carried a structure
-    /// before: with another one it may be lost for the same reason.
+    /// before: with another one it may be lost for the same reason. Other data that is sent again is all that
+    /// a sender has left at the end of its stream, and it must hear of a reduction then too.
     pub(crate) fn is_sent_again(&self, now: Instant, packet: &Packet, within: Duration) -> bool {
         let end = packet.tcp.seq.at(packet.seq_len());
         let is_old = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() <= 0;
