@@ -150,7 +150,7 @@ fn the_host_never_gets_a_structure_as_data() {
 fn data_that_comes_again_as_it_was_and_may_not_be_delivered_ends_the_flow() {
     let mut rig = Rig::new(IpVersion::V4);
     rig.open(mbps(30));
-    let mut withheld = |rig: &mut Rig, flags, len| {
+    let withheld = |rig: &mut Rig, flags, len| {
         let mut packet = rig.back(flags, 1, 1, len);
         packet.signal = Signal::new(response(mbps(1)).bytes()).map(Box::new);
         packet.seal();
