@@ -19,23 +19,12 @@ pub const PORT: u16 = 5300;
 pub const PLAIN_PORT: u16 = 5500;
 
 /// How an agent acts for its host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// It ends the host's connections, and goes on with its own.
-    #[default]
     Split,
     /// It signals in the packets of the host's TCP. The program must be built with the feature `bpf`.
     Kernel,
-}
-
-impl Method {
-    /// Its name in the file of an agent.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Split => "split",
-            Self::Kernel => "kernel",
-        }
-    }
 }
 
 /// The scenario of a link with a flow router before the direction to the receiver.
@@ -59,7 +48,8 @@ pub struct Service<'a> {
 impl<'a> Service<'a> {
     /// Starts an agent of this method on a host with these rules.
     pub fn agent(chain: &'a Chain, host: Host, method: Method, rules: &str) -> Outcome<Self> {
-        let (interface, method) = (chain.interface(host), method.word());
+        let interface = chain.interface(host);
+        let method = if method == Method::Kernel { "kernel" } else { "split" };
         let text = format!(
             "schema = 1\nmethod = \"{method}\"\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
         );

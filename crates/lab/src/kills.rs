@@ -2,10 +2,10 @@
 //! change every round trip.
 //!
 //! Each trial is one stream between two kernel hosts behind agents, and one victim. If the victim is the flow
-//! router, the stream goes on or is reset. If it is an agent of method `split`, its bytes are nowhere else, so
-//! both ends are reset, within two seconds, unless all bytes had arrived. With the method `kernel` the stream
-//! goes on as without an agent. No end may see a clean end with bytes missing, and none that goes on may be
-//! silent for longer than TCP takes to send again.
+//! router, the stream goes on or is reset. If it is an agent of method `split`, its bytes are nowhere else,
+//! so both ends are reset, within two seconds, unless all bytes had arrived. With the method `kernel` the
+//! stream goes on as without an agent. No end may see a clean end with bytes missing, and none that goes on
+//! may be silent for longer than TCP takes to send again.
 
 use crate::agents::{Method, PORT, SIGNALS, Service, scenario};
 use crate::chain::{Chain, SENDER};

@@ -273,10 +273,10 @@ impl Flow {
         if packet.dscp == QOS_SIGNAL { !has_one && packet.body.len > 0 } else { has_one }
     }
 
-    /// Notes a packet that is withheld; true if the flow must be reset. A peer that signals cuts its data, and
-    /// sends it again without a structure. What comes again and again as it was is data of a peer whose agent
-    /// is gone: it would be withheld for ever, and delivered it might be no data. A structure alone, which a
-    /// peer repeats, is in a packet without PSH and FIN.
+    /// Notes a packet that is withheld; true if the flow must be reset. A peer that signals cuts its data,
+    /// and sends it again without a structure. What comes again and again as it was is data of a peer whose
+    /// agent is gone: it would be withheld for ever, and delivered it might be no data. A structure alone,
+    /// which a peer repeats, is in a packet without PSH and FIN.
     pub(crate) fn is_stuck(&mut self, packet: &Packet) -> bool {
         let has_data = packet.body.len > 0 || packet.tcp.flags.0 & (Flags::PSH.0 | Flags::FIN.0) != 0;
         if !has_data || !self.track.is_in_window(packet) {

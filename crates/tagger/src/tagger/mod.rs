@@ -16,9 +16,10 @@
 //! Data of the host that ends like a structure is cut before its last byte, since the peer decides by the
 //! bytes (`flow.rs`). What the host takes for data is never a structure: a packet that may hide one is
 //! dropped, and its sender sends it again. If it comes again as it was six times, it is data of a peer whose
-//! agent is gone, and the host gets a RST in its place. A peer that takes the structure of a SYN for data shows it in its
-//! SYN/ACK, which is not delivered: the host's next SYN goes out without a structure, after a RST for what
-//! the peer has taken (`peers.rs`). The host's application notices nothing but the second of waiting.
+//! agent is gone, and the host gets a RST in its place.
+//! A peer that takes the structure of a SYN for data shows it in its SYN/ACK, which is not delivered: the
+//! host's next SYN goes out without a structure, after a RST for what the peer has taken (`peers.rs`). The
+//! host's application notices nothing but the second of waiting.
 //! Deviation: the source does not say what a peer does that knows nothing of structures and has no listener;
 //! it counts the structure in the acknowledgment of its RST, which is corrected here.
 
