@@ -25,7 +25,8 @@
 //! - Besides SYNs, a packet carries one structure: a response before a request.
 //! - The end that answers a SYN does not know whether its SYN/ACK arrived with its DSCP. In IPv4 a peer that
 //!   does not know of the agreement would take a structure for data. So this end puts none into later packets
-//!   until a packet of the peer shows by its DSCP that it knows ([`Negotiation::confirm`]).
+//!   until a packet of the peer shows by its DSCP that it knows ([`Negotiation::confirm`]), and its data does
+//!   not have the DSCP of a rate until then.
 
 mod asker;
 mod datagrams;
@@ -239,8 +240,9 @@ impl Negotiation {
         self.confirmed = true;
     }
 
-    /// True if our packets may carry structures: in IPv6 nobody takes them for data.
-    const fn may_carry(&self) -> bool {
+    /// True if our packets may carry structures: in IPv6 nobody takes them for data. Data that may not must
+    /// not look as if it had a rate, since routers would put structures into it.
+    pub const fn may_carry(&self) -> bool {
         self.agreed && (self.confirmed || matches!(self.ip, IpVersion::V6))
     }
 

@@ -9,7 +9,7 @@ use crate::plain_use::PlainUse;
 use crate::police::Bucket;
 use crate::policy::uses_available;
 use crate::router::genuine::Numbers;
-use crate::telling::{LEAST_DOUBTFUL, LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};
+use crate::telling::{LEAST_DOUBTFUL, LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, Unheard, is_lower};
 use bentpipe_advice::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
@@ -96,6 +96,8 @@ pub(crate) struct Flow {
     pub(crate) offers: Offers,
     /// The reduction that it has not answered yet.
     pub(crate) telling: Option<Telling>,
+    /// How often it was told in vain.
+    pub(crate) unheard: Unheard,
     /// From when on its rate is policed.
     pub(crate) policed_from: Instant,
     /// A higher rate before, and until when packets that were sent at it may still arrive.
@@ -146,6 +148,7 @@ impl Flow {
             payer: Payer::default(),
             offers: Offers::default(),
             telling: None,
+            unheard: Unheard::default(),
             policed_from: Instant::NEVER,
             late: (0, Instant::ZERO),
             bucket: Bucket::default(),

@@ -5,8 +5,11 @@
 //! (one step of the rate format), or when it has lost its reservation. Repetitions come once per round trip,
 //! the shortest that the router has seen from a SYN or structure to its answer; at most 200 ms until two were
 //! measured, and never faster than every 10 ms. Data that is sent again may be what the receiver has, and
-//! drops with all that it carries: while new data passes too, only that is used. A lower target in between
-//! is a new reduction and is told at once.
+//! drops with all that it carries: while new data passes too, only that is used. Data before the last that
+//! carried one is not used again: something behind the router may drop what has a structure, and this data
+//! must arrive. A lower target in between is a new reduction and is told at once.
+//! A flow that was told for eight of these intervals and has answered nothing is told ever more seldom: its
+//! receiver's agent may be gone, and each structure costs it a packet. What it sends is limited all the same.
 //! The old rate is tolerated for max(2 RTT, 200 ms) after the flow was told; a response with the lower rate
 //! ends the reduction before that. A flow that cannot be told (no packet with room for a structure) is
 //! tolerated for 1 s longer.
@@ -23,6 +26,34 @@ pub(crate) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) const LEAST_GRACE: Duration = Duration::from_millis(200);
 /// How long a flow may remain untold.
 const UNTOLD: Duration = Duration::from_secs(1);
+
+/// Intervals for which a flow is told without an answer before the time between grows.
+const PATIENCE: u32 = 8;
+/// How often this time is doubled at most.
+const MOST_DOUBLED: u32 = 6;
+
+/// How often a flow was told since it last answered anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unheard {
+    intervals: u32,
+    last: Option<Instant>,
+}
+
+impl Unheard {
+    /// True while it must not be told again.
+    pub(crate) fn is_pause(&self, now: Instant, interval: Duration) -> bool {
+        let doubled = self.intervals.saturating_sub(PATIENCE).min(MOST_DOUBLED);
+        doubled > 0 && self.last.is_some_and(|last| now.since(last) < interval * (1 << doubled))
+    }
+
+    /// It was told; counted once per interval, in which several reductions may follow each other.
+    pub(crate) fn note(&mut self, now: Instant, interval: Duration) {
+        if self.last.is_none_or(|last| now.since(last) >= interval) {
+            self.intervals = self.intervals.saturating_add(1);
+            self.last = Some(now);
+        }
+    }
+}
 
 /// True if `rate` is below `granted` by more than a step of the rate format.
 pub(crate) const fn is_lower(rate: u64, granted: u64) -> bool {
@@ -115,6 +146,22 @@ mod tests {
         assert!(telling.is_due(at(101), (300, 0), RTT) && telling.tell(at(101), (300, 0), GRACE));
         // a share that recovers a little is not
         assert!(!telling.is_due(at(102), (400, 0), RTT));
+    }
+
+    #[test]
+    fn a_flow_that_never_answers_is_told_ever_more_seldom() {
+        let (mut unheard, mut told) = (Unheard::default(), Vec::new());
+        for n in 0..300 {
+            if !unheard.is_pause(at(100 * n), RTT) {
+                unheard.note(at(100 * n), RTT);
+                told.push(n);
+            }
+        }
+        assert_eq!(told, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 22, 38, 70, 134, 198, 262]);
+        // several in one round trip count once
+        let mut unheard = Unheard::default();
+        (0..50).for_each(|n| unheard.note(at(n), RTT));
+        assert!(!unheard.is_pause(at(50), RTT));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod rig;
 
-use bentpipe_advice::tia1039::{Kind, RateType, Structure, structures, write};
+use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, RateType, Structure, structures, write};
 use bentpipe_base::{Addr, Dscp, Duration, IpVersion, Node, OtherOptions, Packet, Prefix, Proto};
 use bentpipe_flow_router::{ClassConfig, MANAGED, Policy, RouterConfig, Rule, SENDERS};
 use rig::{ACK, BOTH, FIN_ACK, RST, Rig, SYN, SYN_ACK, Talk, field, mbps, rates};
@@ -80,6 +80,24 @@ fn a_reduction_is_repeated_once_per_round_trip_until_it_is_answered() {
         rig.answer(a, ACK, &told);
         rig.wait(1000);
         assert_eq!((rig.told(a), rig.report()["reductions"]), (None, 1));
+    }
+}
+
+#[test]
+fn data_that_is_sent_again_after_it_carried_a_reduction_carries_no_other() {
+    for ip in BOTH {
+        let mut rig = Rig::new(mbps(60));
+        let (a, b) = (Talk::new(ip, 1), Talk::new(ip, 2));
+        rig.open(a);
+        rig.open(b);
+        let tells = |rig: &mut Rig| rig.put(SENDERS, a.data()).unwrap().dscp == QOS_SIGNAL;
+        assert!(tells(&mut rig));
+        // an agent that is gone: what carries a structure is lost behind the router, each time
+        for pause in [300, 600, 1200, 2400] {
+            rig.wait(pause);
+            assert!(!tells(&mut rig), "after {pause} ms");
+        }
+        assert!(rig.told(a).is_some(), "new data does");
     }
 }
 

@@ -18,6 +18,15 @@ pub const PORT: u16 = 5300;
 /// The first port that passes.
 pub const PLAIN_PORT: u16 = 5500;
 
+/// How an agent acts for its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// It ends the host's connections, and goes on with its own.
+    Split,
+    /// It signals in the packets of the host's TCP. The program must be built with the feature `bpf`.
+    Kernel,
+}
+
 /// The scenario of a link with a flow router before the direction to the receiver.
 pub fn scenario(link: &OneLink<'_>, utilisation: f64) -> String {
     format!(
@@ -37,11 +46,12 @@ pub struct Service<'a> {
 }
 
 impl<'a> Service<'a> {
-    /// Starts an agent on a host with these rules.
-    pub fn agent(chain: &'a Chain, host: Host, rules: &str) -> Outcome<Self> {
+    /// Starts an agent of this method on a host with these rules.
+    pub fn agent(chain: &'a Chain, host: Host, method: Method, rules: &str) -> Outcome<Self> {
         let interface = chain.interface(host);
+        let method = if method == Method::Kernel { "kernel" } else { "split" };
         let text = format!(
-            "schema = 1\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
+            "schema = 1\nmethod = \"{method}\"\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
         );
         Self::start(chain, host, "agent", &text)
     }

@@ -2,10 +2,12 @@
 //! change every round trip.
 //!
 //! Each trial is one stream between two kernel hosts behind agents, and one victim. If the victim is the flow
-//! router, the stream goes on or is reset. If it is an agent, its bytes are nowhere else, so both ends are
-//! reset, within two seconds, unless all bytes had arrived. No end may see a clean end with bytes missing.
+//! router, the stream goes on or is reset. If it is an agent of method `split`, its bytes are nowhere else,
+//! so both ends are reset, within two seconds, unless all bytes had arrived. With the method `kernel` the
+//! stream goes on as without an agent. No end may see a clean end with bytes missing, and none that goes on
+//! may be silent for longer than TCP takes to send again.
 
-use crate::agents::{PORT, SIGNALS, Service, scenario};
+use crate::agents::{Method, PORT, SIGNALS, Service, scenario};
 use crate::chain::{Chain, SENDER};
 use crate::passage::Host;
 use crate::scenario::OneLink;
@@ -32,10 +34,29 @@ const LINK: OneLink<'static> = OneLink {
 const RATES: (u64, u64) = (20, 10);
 /// Bytes of a stream: more than a second.
 const BYTES: u64 = 2_500_000;
-/// The latest instant of a kill after the beginning of the stream, ms.
-const LATEST_MS: u64 = 1600;
+/// The latest instant of a kill after the beginning of the stream: while data flows, and while the connection
+/// opens, which takes a round trip or two.
+pub const MIDWAY: Duration = Duration::from_millis(1600);
+/// See [`MIDWAY`].
+pub const OPENING: Duration = Duration::from_millis(250);
 /// How long an end of a connection may wait for its reset.
 const RESET_WITHIN: Duration = Duration::from_secs(2);
+/// How long a stream that goes on may be without a byte, s: a SYN is sent again after 1 s and 2 s more (RFC
+/// 6298, sections 2 and 5.5).
+const SILENT_S: f64 = 3.5;
+
+/// What is killed, how often, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Number of kills.
+    pub count: usize,
+    /// Decides when they are.
+    pub seed: u64,
+    /// Method of the agents.
+    pub method: Method,
+    /// Each kill is before this time after the beginning of its stream.
+    pub within: Duration,
+}
 
 /// What was seen in all trials.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +69,8 @@ pub struct Tally {
     pub reset: [usize; 3],
     /// The longest time from the kill of an agent to the reset of an end, s.
     pub slowest_s: f64,
+    /// The longest time without a byte in a stream that arrived whole, s.
+    pub silent_s: f64,
     /// Reductions that the flow router of the link has told, and the gateway.
     pub reductions: [f64; 2],
     /// What must not happen.
@@ -60,19 +83,20 @@ struct Ends {
     sender: (io::Result<()>, Instant),
 }
 
-/// Kills `count` times.
-pub fn run(program: &Path, count: usize, seed: u64) -> Outcome<Tally> {
+/// Kills as often as `plan` says.
+pub fn run(program: &Path, plan: &Plan) -> Outcome<Tally> {
+    let Plan { count, seed, method, within } = *plan;
     let chain = Chain::new(program, &scenario(&OneLink { seed, ..LINK }, 0.95), "true")?;
     let mut tally = Tally::default();
     {
         let mut victims = [
             Service::router(&chain, "18 Mbit/s")?,
-            Service::agent(&chain, Host::Sender, SIGNALS)?,
-            Service::agent(&chain, Host::Receiver, SIGNALS)?,
+            Service::agent(&chain, Host::Sender, method, SIGNALS)?,
+            Service::agent(&chain, Host::Receiver, method, SIGNALS)?,
         ];
         let mut dice = Random::new(seed);
         for i in 0..count {
-            let after = Duration::from_millis(dice.below(LATEST_MS));
+            let after = Duration::from_millis(dice.below(within.as_millis() as u64));
             trial(&chain, &mut victims, (i, after), &mut tally)
                 .map_err(|e| format!("kill {}: {e}", i + 1))?;
         }
@@ -134,7 +158,7 @@ fn trial(
         Ok::<_, String>((ends?, killed, told?))
     })?;
     tally.reductions[1] += told;
-    tally.judge(who, &ends, killed);
+    tally.judge(who, &ends, (after, killed));
     victims[who].restart()
 }
 
@@ -158,10 +182,12 @@ fn both_ends(chain: &Chain, listener: &TcpListener, number: u32) -> Outcome<Ends
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let sender = scope.spawn(|| -> Outcome<_> {
-            // none if the stream ended before it was accepted
-            let served = serve(listener, 1, &ended)?.pop();
-            let none = || Ok(Err(io::ErrorKind::NotConnected.into()));
-            let how = served.map_or_else(none, |served| served.join().map_err(|_| "a sender panicked"))?;
+            // a SYN whose agent was killed before it was answered is sent again: there may be several. At
+            // most one carries the stream
+            let mut how = Err(io::ErrorKind::NotConnected.into());
+            for served in serve(listener, usize::MAX, &ended)? {
+                how = served.join().map_err(|_| "a sender panicked")?.or(how);
+            }
             Ok((how, Instant::now()))
         });
         let receiver = chain.at(Host::Receiver, || Ok((receive(to, number, BYTES), Instant::now())));
@@ -171,15 +197,24 @@ fn both_ends(chain: &Chain, listener: &TcpListener, number: u32) -> Outcome<Ends
 }
 
 impl Tally {
-    fn judge(&mut self, who: usize, ends: &Ends, killed: Instant) {
+    /// Notes how the ends of a stream ended whose victim was killed `after` its beginning.
+    fn judge(&mut self, who: usize, ends: &Ends, (after, killed): (Duration, Instant)) {
         self.kills[who] += 1;
         let victim = ["the flow router", "the sender's agent", "the receiver's agent"][who];
         let number: usize = self.kills.iter().sum();
-        let mut fault = |what: String| self.faults.push(format!("kill {number}, of {victim}: {what}"));
+        let mut fault = |what: String| {
+            self.faults.push(format!("kill {number}, of {victim} after {} ms: {what}", after.as_millis()));
+        };
         let since = |at: Instant| at.saturating_duration_since(killed);
         let (receiver, at) = &ends.receiver;
         match receiver {
-            Ok(record) if record.intact => self.whole[who] += 1,
+            Ok(record) if record.intact => {
+                self.whole[who] += 1;
+                self.silent_s = self.silent_s.max(record.silent);
+                if record.silent > SILENT_S {
+                    fault(format!("{:.2} s without a byte", record.silent));
+                }
+            }
             Ok(record) => fault(format!("a clean end with {} of {BYTES} bytes, or wrong ones", record.bytes)),
             Err(broken) if !broken.intact => fault(format!("wrong bytes {broken}")),
             Err(broken) if !broken.is_reset() => fault(format!("the receiver was not reset, {broken}")),
@@ -202,12 +237,14 @@ impl Tally {
         }
     }
 
-    /// True if nothing was seen that must not happen, and all was seen that a trial is for: rates that
-    /// change, agents whose ends are reset, and a stream that goes on without the router. Three kills or
-    /// more.
-    pub fn is_fine(&self) -> bool {
-        let reset = self.reset[1] + self.reset[2];
-        let is_tried = self.reductions.iter().all(|n| *n > 0.0) && reset > 0 && self.whole[0] > 0;
+    /// True if nothing was seen that must not happen, and all was seen that `plan` is for: rates that
+    /// change, a stream that goes on without the router, and agents of method `kernel` whose streams go on,
+    /// or others whose ends are reset in the middle. Three kills or more.
+    pub fn is_fine(&self, plan: &Plan) -> bool {
+        let resets = plan.method == Method::Split && plan.within > OPENING;
+        let ended = if resets { self.reset } else { self.whole };
+        let is_tried =
+            self.reductions.iter().all(|n| *n > 0.0) && ended[1] + ended[2] > 0 && self.whole[0] > 0;
         self.faults.is_empty() && is_tried
     }
 
@@ -215,9 +252,10 @@ impl Tally {
     pub fn text(&self) -> String {
         let each = |all: [usize; 3]| all.map(|n| n.to_string()).join(" + ");
         format!(
-            "{} kills: {} whole, {} reset, at most {:.2} s after the kill; {} and {} reductions",
+            "{} kills: {} whole, at most {:.2} s without a byte, {} reset, at most {:.2} s after the kill; {} and {} reductions",
             each(self.kills),
             each(self.whole),
+            self.silent_s,
             each(self.reset),
             self.slowest_s,
             self.reductions[0],

@@ -34,6 +34,8 @@ pub struct TransferRecord {
     pub opened: f64,
     /// Time from the call to the first bytes, s.
     pub first: f64,
+    /// Longest time without a byte, the opening included, s.
+    pub silent: f64,
     /// Bytes in each interval since the call.
     pub intervals: Vec<u64>,
 }
@@ -81,9 +83,10 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// True if the connection was reset.
+    /// True if the connection was reset. Linux calls a reset in the handshake a refusal.
     pub fn is_reset(&self) -> bool {
-        matches!(self.error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+        let kind = self.error.kind();
+        matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionRefused)
     }
 }
 
@@ -174,6 +177,7 @@ pub fn receive(to: SocketAddr, number: u32, bytes: u64) -> Result<TransferRecord
     let (mut stream, opened) = open().map_err(|error| broken(&record, error))?;
     record.opened = opened;
     let (mut got, mut wanted) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut last = 0.0;
     loop {
         let n = match stream.read(&mut got) {
             Ok(0) => break,
@@ -187,11 +191,15 @@ pub fn receive(to: SocketAddr, number: u32, bytes: u64) -> Result<TransferRecord
         fill(number, record.bytes, &mut wanted[..n]);
         record.intact &= got[..n] == wanted[..n];
         record.bytes += n as u64;
-        let interval = (seconds() / STEP_S) as usize;
+        let now = seconds();
+        record.silent = record.silent.max(now - last);
+        last = now;
+        let interval = (now / STEP_S) as usize;
         record.intervals.resize(record.intervals.len().max(interval + 1), 0);
         record.intervals[interval] += n as u64;
     }
     record.seconds = seconds();
+    record.silent = record.silent.max(record.seconds - last);
     record.intact &= record.bytes == bytes;
     Ok(record)
 }

@@ -15,6 +15,8 @@ const LINGER: Duration = Duration::from_secs(60);
 const ROOM: u16 = Structure::LEN as u16;
 /// A flow whose packets have no room for a place is given one in this time.
 const PLACE_EVERY: Duration = Duration::from_millis(100);
+/// How often in a row data may be withheld that comes again as it was, before the flow is reset.
+const MOST_WITHHELD: u8 = 6;
 /// An MSS option below this is wrong, and stays as it is.
 const LEAST_MSS: u16 = 64;
 
@@ -51,6 +53,8 @@ pub(crate) struct Flow {
     pub(crate) has_asked: bool,
     /// The peer took the structure for data: the sequence number that it expects.
     pub(crate) taken_as_data: Option<Seq>,
+    /// Data that was withheld: where it begins, what the host expected then, and how often it came.
+    withheld: (Seq, Seq, u8),
     /// The rate must be confirmed: the host was silent.
     unconfirmed: bool,
     /// FINs of the host and of the peer.
@@ -134,6 +138,7 @@ impl Flow {
             syns: 0,
             has_asked: false,
             taken_as_data: None,
+            withheld: (Seq(0), Seq(0), 0),
             unconfirmed: false,
             fins: (false, false),
             told: None,
@@ -234,9 +239,11 @@ impl Flow {
     }
 
     /// Sets the DSCP. Data without a rate must not look as if it had one: a router would hold it to what it
-    /// offered.
+    /// offered. Nor data for a peer that has not shown that it knows of the agreement, since its agent may
+    /// be gone: a router would put structures into it.
     fn mark(&self, packet: &mut Packet, carrier: Carrier) {
-        let has_none = matches!(self.negotiation.state(), RateState::Plain | RateState::Refused);
+        let has_none = matches!(self.negotiation.state(), RateState::Plain | RateState::Refused)
+            || !self.negotiation.may_carry();
         if carrier == Carrier::Ack || !has_none {
             packet.dscp = QOS_FLOW;
         }
@@ -295,6 +302,21 @@ impl Flow {
         }
         let has_one = packet.signal.is_some();
         if packet.dscp == QOS_SIGNAL { !has_one && packet.body.len > 0 } else { has_one }
+    }
+
+    /// Notes a packet that is withheld; true if the flow must be reset. A peer that signals cuts its data,
+    /// and sends it again without a structure. What comes again and again as it was is data of a peer whose
+    /// agent is gone: it would be withheld for ever, and delivered it might be no data. A structure alone,
+    /// which a peer repeats, is in a packet without PSH and FIN.
+    pub(crate) fn is_stuck(&mut self, packet: &Packet) -> bool {
+        let has_data = packet.body.len > 0 || packet.tcp.flags.0 & (Flags::PSH.0 | Flags::FIN.0) != 0;
+        if !has_data || !self.track.is_in_window(packet) {
+            return false;
+        }
+        let (at, expected, count) = self.withheld;
+        let is_again = (at, expected) == (packet.tcp.seq, self.track.expected());
+        self.withheld = (packet.tcp.seq, self.track.expected(), if is_again { count + 1 } else { 1 });
+        self.withheld.2 >= MOST_WITHHELD
     }
 
     /// True if the driver has to be told of the rate, which is then in `told`.

@@ -109,6 +109,11 @@ impl Track {
         self.sent
     }
 
+    /// What the host expects of the peer.
+    pub(crate) const fn expected(&self) -> Seq {
+        self.expected
+    }
+
     /// True if the host would accept this packet of the peer, as far as it has shown.
     pub(crate) fn is_acceptable(&self, packet: &Packet) -> bool {
         let tcp = &packet.tcp;

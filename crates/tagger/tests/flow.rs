@@ -174,6 +174,32 @@ fn the_host_never_gets_a_structure_as_data() {
 }
 
 #[test]
+fn data_that_comes_again_as_it_was_and_may_not_be_delivered_ends_the_flow() {
+    let mut rig = Rig::new(IpVersion::V4);
+    rig.open(mbps(30));
+    let withheld = |rig: &mut Rig, flags, len| {
+        let mut packet = rig.back(flags, 1, 1, len);
+        packet.signal = Signal::new(response(mbps(1)).bytes()).map(Box::new);
+        packet.seal();
+        rig.wait(300);
+        rig.all(NETWORK, packet)
+    };
+    // a structure alone, whose code point was lost, may be repeated
+    (0..20).for_each(|_| assert_eq!(withheld(&mut rig, ACK, 0), []));
+    // the peer's agent was killed, and its data ends like a structure
+    (0..5).for_each(|_| assert_eq!(withheld(&mut rig, ACK, 100), []));
+    // the host has got something else meanwhile
+    rig.send(rig.out(ACK, 1, 2, 0));
+    (0..5).for_each(|_| assert_eq!(withheld(&mut rig, ACK, 100), []));
+    let [(port, reset)] = &*withheld(&mut rig, ACK, 100) else { panic!("no reset") };
+    assert_eq!((*port, reset.tcp.seq, reset.body.len, &reset.signal), (HOST, Seq(ISN.1).at(2), 0, &None));
+    assert_eq!((reset.tcp.flags, reset.dscp), (Flags::RST.with(ACK), Dscp::DEFAULT));
+    assert_eq!(rig.counts()["reset"], 1);
+    let data = rig.put(NETWORK, rig.flow_data(2, 1));
+    assert_eq!(data.body.len, 100, "what else comes is for the host to refuse");
+}
+
+#[test]
 fn data_that_looks_like_a_structure_is_cut() {
     let mut rig = Rig::new(IpVersion::V4);
     rig.open(mbps(30));

@@ -76,11 +76,14 @@ fn an_end_that_was_called_adds_nothing_until_the_peer_shows_that_it_knows() {
     for _ in 0..3 {
         assert_eq!(said(&rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)))), []);
     }
+    // nor may a router put one into its data
+    assert_eq!(rig.send(swap(rig.out(Flags::ACK, 1, 1, 100))).dscp, Dscp::DEFAULT);
     let known = Packet { dscp: QOS_FLOW, ..swap(rig.back(Flags::ACK, 1, 1, 0)) };
     rig.put(NETWORK, known);
-    rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)));
-    let ack = rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)));
+    rig.send(swap(rig.out(Flags::ACK, 101, 1, 0)));
+    let ack = rig.send(swap(rig.out(Flags::ACK, 101, 1, 0)));
     assert_eq!(said(&ack), [(Kind::Request, Some(mbps(10_000)))]);
+    assert_eq!(rig.send(swap(rig.out(Flags::ACK, 101, 1, 100))).dscp, QOS_FLOW);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Prints an acceptance list, with checks that several areas share.
 
-pub(super) use super::setup::{Setup, run_cargo};
+pub(super) use super::setup::{Setup, lacks_for_bpf, run_cargo};
 pub(super) use super::tests::Tests;
 pub(super) use crate::Outcome;
 use crate::item::{Item, Verdict};

@@ -20,12 +20,13 @@ const PROGRAMS: [(&str, &str); 5] = [
 pub(super) struct Setup {
     pub long: bool,
     bentpipe: OnceCell<Outcome<PathBuf>>,
+    with_bpf: OnceCell<Outcome<PathBuf>>,
     tests: OnceCell<Outcome<Tests>>,
 }
 
 impl Setup {
     pub(super) const fn new(long: bool) -> Self {
-        Self { long, bentpipe: OnceCell::new(), tests: OnceCell::new() }
+        Self { long, bentpipe: OnceCell::new(), with_bpf: OnceCell::new(), tests: OnceCell::new() }
     }
 
     /// Chooses by the time allowed.
@@ -47,6 +48,20 @@ impl Setup {
         self.bentpipe.get_or_init(make).as_deref().map_err(Clone::clone)
     }
 
+    /// The same with the feature `bpf`, for agents of the method `kernel`.
+    pub(super) fn with_bpf(&self) -> Outcome<&Path> {
+        let make = || {
+            self.bentpipe()?;
+            let built = bench::build_with("bentpipe", &["--features", "bentpipe-cli/bpf"])?;
+            let own = built.with_file_name("bentpipe-bpf");
+            std::fs::copy(&built, &own).map_err(|e| format!("{}: {e}", own.display()))?;
+            // in its place again, for all others
+            bench::build("bentpipe")?;
+            Ok(own)
+        };
+        self.with_bpf.get_or_init(make).as_deref().map_err(Clone::clone)
+    }
+
     pub(super) fn rig(&self, who: Who) -> Outcome<Rig> {
         Rig::new(self.bentpipe()?, who)
     }
@@ -55,6 +70,15 @@ impl Setup {
     pub(super) fn tests(&self) -> Outcome<&Tests> {
         self.tests.get_or_init(|| Tests::of("--workspace", &[])).as_ref().map_err(Clone::clone)
     }
+}
+
+/// Why [`Setup::with_bpf`] cannot be built here, if so.
+pub(super) fn lacks_for_bpf() -> Option<String> {
+    let has_clang = std::env::var_os("CLANG").is_some() || lab::rig::has("clang");
+    let has_headers = Path::new("/usr/include/libelf.h").exists();
+    let why =
+        "not run: the program is built without the feature `bpf`, which needs clang and libelf's headers";
+    (!has_clang || !has_headers).then(|| why.to_owned())
 }
 
 /// Runs cargo with environment variables; returns its standard output and whether it succeeded.

@@ -105,15 +105,21 @@ impl Report {
 
 /// Builds a program of the workspace in release mode and returns its path.
 pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
-    release("--bin", program).map(|folder| folder.join(program))
+    build_with(program, &[])
 }
 
-/// Builds a program (`--bin`) or an example in release mode; returns the folder of the programs.
-pub(crate) fn release(kind: &str, name: &str) -> Outcome<PathBuf> {
+/// The same with more words for cargo.
+pub(crate) fn build_with(program: &str, more: &[&str]) -> Outcome<PathBuf> {
+    let words = [&["--bin", program], more].concat();
+    release(&words).map(|folder| folder.join(program))
+}
+
+/// Builds in release mode what these words of cargo say; returns the folder of the programs.
+pub(crate) fn release(words: &[&str]) -> Outcome<PathBuf> {
     let root = metadata::root();
-    let args = ["build", "--release", "--quiet", kind, name];
-    let what = format!("cargo build --release {kind} {name}");
-    output(&what, Command::new(metadata::cargo()).args(args).current_dir(&root))?;
+    let what = format!("cargo build --release {}", words.join(" "));
+    let mut cargo = Command::new(metadata::cargo());
+    output(&what, cargo.args(["build", "--release", "--quiet"]).args(words).current_dir(&root))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Ok(target.join("release"))
 }

@@ -11,6 +11,7 @@ use super::tell::MOST_TRIES;
 use super::{FlowRouter, SENDERS, has, is_readable, is_untouchable};
 use crate::flow::{Phase, bps};
 use crate::flows::FlowKey;
+use crate::telling::Unheard;
 use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, structures};
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt};
@@ -80,7 +81,7 @@ impl FlowRouter {
         let (available, guaranteed) = (bps(response.available()), bps(response.guaranteed()));
         let is_refusal = available == 0 && guaranteed == 0;
         let Some(flow) = self.flows.get_mut(&key).filter(|flow| flow.is_negotiating()) else { return };
-        flow.last = now;
+        (flow.last, flow.unheard) = (now, Unheard::default());
         match flow.offers.answer(now, available, guaranteed) {
             Some(_) if is_refusal => return self.refuse(now, key),
             Some(offer) => {

@@ -37,6 +37,8 @@ pub(crate) struct Numbers {
     next: Option<Seq>,
     /// When it passed.
     next_at: Instant,
+    /// Where the last data began that carried a structure of this router.
+    told_at: Option<Seq>,
     /// What a SYN/ACK acknowledges that answers the last SYN on these ports, and who sent that SYN.
     anew: Option<(By, Seq)>,
     /// When its SYN passed last.
@@ -57,13 +59,21 @@ impl Flow {
         })
     }
 
-    /// True for data sent again while new data passes too, the last at most `within` ago. The receiver may
-    /// have it, and drops what it has with everything that it carries.
+    /// True for data sent again, if new data passes too, the last at most `within` ago: the receiver may
+    /// have it, and drops what it has with everything that it carries. And if it may have carried a structure
+    /// before: with another one it may be lost for the same reason. Other data that is sent again is all that
+    /// a sender has left at the end of its stream, and it must hear of a reduction then too.
     pub(crate) fn is_sent_again(&self, now: Instant, packet: &Packet, within: Duration) -> bool {
         let end = packet.tcp.seq.at(packet.seq_len());
         let is_old = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() <= 0;
+        let was_told = |told: Seq| packet.tcp.seq.0.wrapping_sub(told.0).cast_signed() <= 0;
         let is_stream = packet.proto == Proto::Tcp && self.numbers.next.is_some_and(is_old);
-        is_stream && now.since(self.numbers.next_at) < within
+        is_stream && (now.since(self.numbers.next_at) < within || self.numbers.told_at.is_some_and(was_told))
+    }
+
+    /// A packet of the sender carries a structure of this router.
+    pub(crate) const fn note_told(&mut self, packet: &Packet) {
+        self.numbers.told_at = Some(packet.tcp.seq);
     }
 
     /// A packet of the sender has passed.

@@ -39,7 +39,7 @@ impl FlowRouter {
         }
         let target = (available.map_or(0, Rate::bps), flow.reserved);
         let (interval, grace) = (flow.interval(), flow.grace());
-        if flow.is_sent_again(now, packet, interval) {
+        if flow.is_sent_again(now, packet, interval) || flow.unheard.is_pause(now, interval) {
             return;
         }
         let mut telling = flow.telling.unwrap_or_else(|| Telling::begin(now, target, grace));
@@ -47,6 +47,8 @@ impl FlowRouter {
         if telling.is_due(now, target, interval) && place(packet, structure, mtu, &mut self.notice) {
             self.counts.reductions += u64::from(telling.tell(now, target, grace));
             flow.offers.push(now, target, true);
+            flow.unheard.note(now, interval);
+            flow.note_told(packet);
         }
         flow.telling = Some(telling);
     }

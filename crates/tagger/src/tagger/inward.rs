@@ -5,7 +5,7 @@ use crate::flow::{Flow, Phase, clean, leave_room};
 use crate::rules::covers;
 use crate::table::FlowKey;
 use bentpipe_advice::tia1039::{QOS_SIGNAL, Structure};
-use bentpipe_base::{Cx, Flags, Packet, Pkt, Signal};
+use bentpipe_base::{Cx, Dscp, Flags, Packet, Pkt, Signal, TcpHeader};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Tagger {
         self.clean(syn)
     }
 
-    fn peer_segment(&mut self, cx: &Cx<'_>, key: FlowKey, packet: &mut Packet) -> Fate {
+    fn peer_segment(&mut self, cx: &mut Cx<'_>, key: FlowKey, packet: &mut Packet) -> Fate {
         let now = cx.now;
         let Some(flow) = self.table.get_mut(&key) else { return self.clean_unknown(cx, &key, packet) };
         if has(packet, Flags::RST) {
@@ -113,6 +113,16 @@ impl Tagger {
         }
         if Flow::may_hide_structure(packet) {
             self.counts.withheld += 1;
+            if flow.is_stuck(packet) {
+                let (seq, ack, flags) = (flow.track.expected(), packet.tcp.ack, Flags::RST.with(Flags::ACK));
+                let mut reset = cx.duplicate(packet);
+                (reset.tcp, reset.body.len) = (TcpHeader { seq, ack, flags, ..TcpHeader::default() }, 0);
+                (reset.signal, reset.dscp) = (None, Dscp::DEFAULT);
+                reset.seal();
+                self.counts.stuck += 1;
+                self.table.set_phase(key, Phase::Closing, now, &self.config);
+                cx.send(HOST, reset);
+            }
             return Fate::Dropped;
         }
         let is_acceptable = flow.track.is_acceptable(packet);

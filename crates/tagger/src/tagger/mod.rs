@@ -15,9 +15,11 @@
 //! signal themselves pass untouched.
 //! Data of the host that ends like a structure is cut before its last byte, since the peer decides by the
 //! bytes (`flow.rs`). What the host takes for data is never a structure: a packet that may hide one is
-//! dropped, and its sender sends it again. A peer that takes the structure of a SYN for data shows it in its
-//! SYN/ACK, which is not delivered: the host's next SYN goes out without a structure, after a RST for what
-//! the peer has taken (`peers.rs`). The host's application notices nothing but the second of waiting.
+//! dropped, and its sender sends it again. If it comes again as it was six times, it is data of a peer whose
+//! agent is gone, and the host gets a RST in its place.
+//! A peer that takes the structure of a SYN for data shows it in its SYN/ACK, which is not delivered: the
+//! host's next SYN goes out without a structure, after a RST for what the peer has taken (`peers.rs`). The
+//! host's application notices nothing but the second of waiting.
 //! Deviation: the source does not say what a peer does that knows nothing of structures and has no listener;
 //! it counts the structure in the acknowledgment of its RST, which is corrected here.
 
@@ -51,6 +53,7 @@ struct Counts {
     plain: u64,
     taken_as_data: u64,
     withheld: u64,
+    stuck: u64,
     removed: u64,
 }
 
@@ -211,7 +214,7 @@ impl Node for Tagger {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Counts { asked, answered, granted, refused, plain, taken_as_data, withheld, removed } =
+        let Counts { asked, answered, granted, refused, plain, taken_as_data, withheld, stuck, removed } =
             self.counts;
         each("flows", self.table.len() as u64);
         each("asked", asked);
@@ -221,6 +224,7 @@ impl Node for Tagger {
         each("plain", plain);
         each("taken_as_data", taken_as_data);
         each("withheld", withheld);
+        each("reset", stuck);
         each("structures_removed", removed);
     }
 }

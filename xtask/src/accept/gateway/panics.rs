@@ -37,7 +37,7 @@ enum End<'a> {
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     // the measuring programs
     setup.bentpipe()?;
-    let program = bench::release("--example", "panics")?.join("examples/panics");
+    let program = bench::release(&["--example", "panics"])?.join("examples/panics");
     let rig = Rig::new(&program, Who::CurrentUser)?;
     let one = session(&rig, "one")?;
     let names: Vec<String> = threads(one.id())?.into_iter().map(|(name, _)| name).collect();

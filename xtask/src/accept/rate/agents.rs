@@ -1,10 +1,10 @@
 //! Programs and kernels as they are, behind two host agents with a flow router between them.
 
-use super::bed::{L, agents, chain, port, states, transfer, words};
+use super::bed::{L, agents, agents_of, chain, port, states, transfer, words};
 use super::{MBIT_S, SECONDS, SHARE};
-use crate::accept::list::{Bound, List, Outcome, Setup};
+use crate::accept::list::{Bound, List, Outcome, Setup, lacks_for_bpf};
 use crate::program;
-use lab::agents::PLAIN_PORT;
+use lab::agents::{Method, PLAIN_PORT, scenario};
 use lab::chain::{Chain, OLD_KERNEL, SENDER};
 use lab::passage::Host;
 use lab::scenario::OneLink;
@@ -30,7 +30,13 @@ const PAYLOAD: f64 = 1432.0 / 1500.0;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let times = chain(setup, &OneLink { loss: L_LOSS, ..L }, L_SHARE, "true").and_then(|chain| turns(&chain));
-    judge_turns(list, &format!("8 MiB, 100 Mbit/s, 40 ms, loss {L_LOSS}: between agents"), &times);
+    let what = format!("8 MiB, 100 Mbit/s, 40 ms, loss {L_LOSS}: between agents");
+    judge_turns(list, &what, &times);
+    let what = format!("{what} of method kernel");
+    match lacks_for_bpf() {
+        Some(why) => list.skip(&what, &why),
+        None => judge_turns(list, &what, &kernel_turns(setup)),
+    }
     programs(setup, list)
 }
 
@@ -51,9 +57,20 @@ pub(super) fn geo_bps() -> f64 {
     USED * SHARE * (1.0 - GEO.loss) * PAYLOAD * GEO_BPS
 }
 
+/// The same with agents of the method `kernel`.
+fn kernel_turns(setup: &Setup) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let link = OneLink { loss: L_LOSS, ..L };
+    let chain = Chain::new(setup.with_bpf()?, &scenario(&link, L_SHARE), "true")?;
+    turns_of(&chain, Method::Kernel)
+}
+
 /// Times of case L between agents, and with the kernel's BBR, by turns.
 pub(super) fn turns(chain: &Chain) -> Outcome<(Vec<f64>, Vec<f64>)> {
-    let _agents = agents(chain)?;
+    turns_of(chain, Method::Split)
+}
+
+fn turns_of(chain: &Chain, method: Method) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let _agents = agents_of(chain, method)?;
     let (mut signalled, mut bbr) = (Vec::new(), Vec::new());
     for i in 0..RUNS {
         signalled.push(transfer(chain, port(i), "cubic", i.into(), L_BYTES)?.seconds);

@@ -1,7 +1,7 @@
 //! Kernel hosts behind two host agents, with a flow router between them, over an emulated link.
 
 use crate::accept::list::{Outcome, Setup};
-use lab::agents::{PORT, SIGNALS, Service, scenario};
+use lab::agents::{Method, PORT, SIGNALS, Service, scenario};
 use lab::chain::Chain;
 use lab::join;
 use lab::passage::Host;
@@ -27,8 +27,14 @@ pub(super) fn chain(setup: &Setup, link: &OneLink<'_>, share: f64, receiver: &st
 
 /// Agents on both hosts, the sender's first.
 pub(super) fn agents(chain: &Chain) -> Outcome<[Service<'_>; 2]> {
+    agents_of(chain, Method::Split)
+}
+
+/// Agents of this method on both hosts, the sender's first.
+pub(super) fn agents_of(chain: &Chain, method: Method) -> Outcome<[Service<'_>; 2]> {
     let lonely = format!("{SIGNALS}[[rules]]\nport = {LONELY_PORT}\n");
-    Ok([Service::agent(chain, Host::Sender, &lonely)?, Service::agent(chain, Host::Receiver, SIGNALS)?])
+    let agent = |host, rules: &str| Service::agent(chain, host, method, rules);
+    Ok([agent(Host::Sender, &lonely)?, agent(Host::Receiver, SIGNALS)?])
 }
 
 /// One stream from the sender to the receiver, which opens the connection.
