@@ -1,8 +1,8 @@
 //! Buffers that grow with what a connection can use.
 //!
-//! Own mechanism; the parts are those of a host's TCP: right-sizing of the window (`tcp/window.rs`), and a send
-//! buffer of twice what is under way. What is lost fills a buffer until it is repaired: a round trip later, or
-//! two if it is lost again. So at a known rate a buffer holds three round trips:
+//! Own mechanism; the parts are those of a host's TCP: right-sizing of the window (`tcp/window.rs`), and a
+//! send buffer of twice what is under way. What is lost fills a buffer until it is repaired: a round trip
+//! later, or two if it is lost again. So at a known rate a buffer holds three round trips:
 //!   outgoing: 3 * granted rate * RTT; without a rate twice what is sent and not acknowledged
 //!   incoming: 3 * returned rate * RTT, open at once; what right-sizing wishes for
 //! A rate alone gives no memory, since many connections are idle: some data must have gone that way. Nobody
