@@ -179,7 +179,7 @@ impl Flow {
         }
     }
 
-    /// Cuts a packet that has no room for a place, if none of the flow had one for some time; returns its end.
+    /// Cuts a packet without room for a place, if none of the flow had one for some time; returns its end.
     pub(crate) fn cut_for_place(&self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Pkt> {
         const END: u32 = Structure::LEN as u32;
         let is_time = cx.now.since(self.placed) >= PLACE_EVERY && self.negotiation.placeholder().is_some();

@@ -9,8 +9,9 @@
 //!   to the longest packet that the host has sent since it last sent one again (it does so when it learns of
 //!   a lower MTU);
 //!   if it is as long as the MSS option of the peer allows, which was lowered for this.
-//! A flow that only sends packets which may not grow could not be told of a lower rate. So now and then one is
-//! cut: without its last bytes it has room. In IPv4 few packets carry a structure, and one that is lost comes again without.
+//! A flow that only sends packets which may not grow could not be told of a lower rate. So now and then one
+//! is cut: without its last bytes it has room.
+//! In IPv4 few packets carry a structure, and one that is lost comes again without.
 //! Deviation: an MTU of the path less than a structure above the last is found by a timeout only.
 
 use bentpipe_advice::tia1039::Structure;

@@ -152,7 +152,7 @@ impl Grant {
     }
 }
 
-/// The configuration with a first window whose bytes, rounded up to the scale's granularity, fit into `memory`.
+/// The configuration with a first window that fits into `memory` when it is rounded up to its scale.
 fn within(mut config: Config, memory: u64) -> Config {
     let fits = Size(memory - ((1 << scale_for(&config)) - 1));
     config.receive_buffer = match config.receive_buffer {

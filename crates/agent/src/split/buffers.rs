@@ -1,8 +1,8 @@
 //! Buffers that grow with what a connection can use.
 //!
-//! Own mechanism; the parts are those of a host's TCP: right-sizing of the window (`tcp/window.rs`), and a send
-//! buffer of twice what is under way. What is lost fills a buffer until it is repaired: a round trip later, or
-//! two if it is lost again. So at a known rate a buffer holds three round trips:
+//! Own mechanism; the parts are those of a host's TCP: right-sizing of the window (`tcp/window.rs`), and a
+//! send buffer of twice what is under way. What is lost fills a buffer until it is repaired: a round trip
+//! later, or two if it is lost again. So at a known rate a buffer holds three round trips:
 //!   outgoing: 3 * granted rate * RTT; without a rate twice what is sent and not acknowledged
 //!   incoming: 3 * returned rate * RTT, open at once; what right-sizing wishes for
 //! A rate alone gives no memory, since many connections are idle: some data must have gone that way. Nobody
@@ -16,7 +16,7 @@ use bentpipe_tcp::Connection;
 
 /// Round trips that a buffer holds.
 const ROUND_TRIPS: u64 = 3;
-/// So many bytes went before a rate counts.
+/// So many bytes came before a rate counts.
 const USED: u64 = 64 << 10;
 /// A buffer grows by at most this part of the memory that is left.
 const PART: u64 = 4;
@@ -35,7 +35,7 @@ impl Pair {
         let rtt = connection.rtt().srtt();
         let board = connection.scoreboard();
         let granted = connection.rate().and_then(|rate| rate.granted);
-        let sends = match granted.filter(|_| board.next() > USED) {
+        let sends = match granted.filter(|_| board.una() + connection.unacknowledged() > USED) {
             Some(rate) => held(Some(rate), rtt),
             None => board.flight().saturating_mul(2),
         };
@@ -53,10 +53,12 @@ impl Pair {
 }
 
 impl Split {
-    /// Makes the buffers of a connection as large as it can use, as far as there is memory.
-    pub(super) fn fit(&mut self, key: &FlowKey) {
-        let Some(flow) = self.flows.get_mut(key) else { return };
-        let (Some(grant), ids) = (&mut flow.grant, flow.ids) else { return };
+    /// Makes the buffers of a connection as large as it can use, as far as there is memory; true if one has
+    /// grown.
+    pub(super) fn fit(&mut self, key: &FlowKey) -> bool {
+        let before = self.memory.reserved;
+        let Some(flow) = self.flows.get_mut(key) else { return false };
+        let (Some(grant), ids) = (&mut flow.grant, flow.ids) else { return false };
         for side in [HOST, NETWORK] {
             let Some(id) = ids[side] else { continue };
             let Some(connection) = self.ends[side].connection(id) else { continue };
@@ -64,5 +66,6 @@ impl Split {
             let opened = pair.fit(&mut self.memory, connection);
             self.ends[side].allow(id, Size(pair.outgoing), Size(pair.incoming), Size(opened));
         }
+        self.memory.reserved > before
     }
 }

@@ -73,6 +73,11 @@ impl Split {
         while !flow.ended[from] {
             let room = self.ends[to].connection(sink).map_or(0, bentpipe_tcp::Connection::send_room);
             if room == 0 {
+                // at a known rate there is more room as soon as the connection is used
+                if self.fit(&key) {
+                    self.carry(now, key, from);
+                    return;
+                }
                 self.ends[to].await_room(sink);
                 return;
             }

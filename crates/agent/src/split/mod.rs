@@ -10,7 +10,8 @@
 //!   RST, or silence until a timeout, of one end -> what came before it, then a RST to the other
 //! So an end sees a clean end only after all bytes that its peer sent before its FIN. What is acknowledged to
 //! an end is in this machine's memory, not yet at its peer. Connections are bounded by number, and their
-//! buffers by memory that is set aside before they grow (`admission.rs`). All other packets pass byte for byte.
+//! buffers by memory that is set aside before they grow (`admission.rs`). All other packets pass byte for
+//! byte.
 //! Deviation from RFC 3135: no state is kept of connections that the agent did not see opening; they pass.
 
 mod admission;

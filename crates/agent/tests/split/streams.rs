@@ -4,7 +4,7 @@ use crate::chain::{Chain, file};
 use crate::duel::{FAIR, FOUL, LEFT, RIGHT};
 use crate::path::Weather;
 use crate::talk::Talk;
-use bentpipe_base::{Duration, Purpose, Rate, Rng};
+use bentpipe_base::{Duration, Instant, Purpose, Rate, Rng};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -50,20 +50,22 @@ fn afterwards_nothing_is_left() {
 
 #[test]
 fn it_asks_by_quick_start_and_carries_the_option_of_scone() {
-    for (word, wanted) in [("scone-tcp", ("plain", None)), ("quick-start", ("granted", Some(2_560_000)))] {
-        let agent = file(&format!("encoding = \"{word}\"\nask = \"3 Mbit/s\""), "");
+    for (word, wanted) in [("scone-tcp", ("plain", None)), ("quick-start", ("granted", Some(10_240_000)))] {
+        let agent = file(&format!("encoding = \"{word}\"\nask = \"12 Mbit/s\""), "");
         let peer = agent.asks[0].clone().expect("it signals");
         let mut chain = Chain::new(21, [FAIR, FAR], agent);
         chain.ends[RIGHT].endpoint.listen(80, &peer, 10).expect("a free port");
         chain.talk(LEFT, false, Talk::new(1, 500_000, 2, 0), Talk::new(2, 0, 1, 500_000));
-        let mut seen = None;
+        let (mut seen, mut took) = (None, Duration::ZERO);
         assert!(chain.run(MINUTE, |c| {
             if let Some(flow) = c.split.views(c.now, 1).first().filter(|flow| flow.bytes[0] > 0) {
                 seen.get_or_insert((flow.rate.clone(), flow.granted_bps));
             }
+            took = c.now.since(Instant::ZERO);
             c.all_done()
         }));
         assert_eq!(seen, Some((Some(wanted.0.to_owned()), wanted.1)), "{word}");
+        assert!(wanted.1.is_none() || took < Duration::from_millis(1500), "a start at the rate: {took}");
     }
 }
 
@@ -81,7 +83,7 @@ fn buffers_grow_to_three_round_trips_of_a_known_rate() {
         assert!(chain.run(MINUTE, |c| {
             assert!(c.split.used() <= c.split.reserved(), "{} {}", c.split.used(), c.split.reserved());
             most = most.max(c.split.reserved());
-            took = c.now.since(bentpipe_base::Instant::ZERO);
+            took = c.now.since(Instant::ZERO);
             c.all_done()
         }));
         // both directions have a rate

@@ -104,8 +104,8 @@ table! {
         /// Side from which the connection is opened: `"host"` or `"network"`.
         opened_from: OpenedFrom = "both",
         /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with
-        /// `tcp`. With the method `"kernel"` and for datagrams only `"tia-1039"`; `"quick-start"` not with the
-        /// kind `"routed"`.
+        /// `tcp`. With the method `"kernel"` and for datagrams only `"tia-1039"`; `"quick-start"` not with
+        /// the kind `"routed"`.
         encoding: Option<Encoding> = "`\"tia-1039\"`",
         /// Rate for which the agent asks in the direction to the network, headers included, at least
         /// 1 kbit/s. `"none"`: it only answers. A table asks for a rate that is reserved, or with priorities;
@@ -123,9 +123,12 @@ table! {
         /// its parameters. Not for the method `"kernel"`, with which it is the host's.
         tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
         /// Receive window of the agent towards the network: a size, or a table for a window that grows, at a
-        /// known rate to three round trips of it at once. The send buffer grows to the same maximum. With the method `"kernel"` it is what sockets of the host
-        /// can have: lower limits are raised for all of them, to the largest window of all rules.
-        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"256 KiB\", max = \"64 MiB\" }`, with the method `\"kernel\"` `{ initial = \"64 KiB\", max = \"8 MiB\" }`",
+        /// known rate to three round trips of it at once. The send buffer grows to the same maximum. With the
+        /// method `"kernel"` it is what sockets of the host can have: lower limits are raised for all of
+        /// them, to the largest window of all rules.
+        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"256 KiB\", max = \"64 MiB\" }`, \
+            for `\"quick-start\"` `{ initial = \"4 MiB\", max = \"64 MiB\" }`, \
+            with the method `\"kernel\"` `{ initial = \"64 KiB\", max = \"8 MiB\" }`",
     }
 
     /// Limits of an agent. Connections beyond them pass unread; nothing is dropped.
