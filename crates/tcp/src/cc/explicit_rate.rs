@@ -337,7 +337,7 @@ impl CongestionControl for ExplicitRate {
         if self.meter.take(cx.now, path, ack.rtt, rounds) {
             self.judge(cx, path);
         }
-        if self.trials.judge(cx.now, path, &self.meter, self.mss) == Some(Verdict::Guilty) {
+        if self.trials.judge(cx.now, path, &self.meter, ack.rtt, self.mss) == Some(Verdict::Guilty) {
             self.fail(cx, path, "its rate alone made a queue overflow");
         }
         if self.state == State::Standard {
