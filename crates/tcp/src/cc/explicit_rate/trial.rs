@@ -13,6 +13,8 @@
 //!   the queue goes: of the next six round trips one has at most half of the queue that the last four before
 //!     had. Beside windows, a share g of a bottleneck is about this share of its queue, so half of the rate
 //!     empties it by half if g is more than about 2/3. A queue that many share stays, and so the trial ends.
+//!     So it does if the shortest round trip of all falls by a quarter of that queue: then its length was not
+//!     known, as that of a queue which the connection began in.
 //!   the losses end: after two round trips it counts, until 9 + 2 n losses are due at the former share, and
 //!     128 packets at least, with n <= 4 found. Losses at random, by noise or by others, do so in one of 1700
 //!     trials (Poisson). With the fifth loss the trial ends.
@@ -54,8 +56,9 @@ pub(super) enum Verdict {
 struct Trial {
     /// When the queue must have gone.
     queue_until: Instant,
-    /// What every round trip waited in it before, and the shortest one since.
+    /// What every round trip waited in it before, beyond the shortest one of all, and the shortest one since.
     standing: Duration,
+    base: Duration,
     shortest: Option<Duration>,
     /// What is answered from then on counts.
     counts_from: Instant,
@@ -115,6 +118,7 @@ impl Trials {
         self.trial = Some(Trial {
             queue_until: counts_from + path.srtt * ROUNDS,
             standing: queue(path.srtt * ROUNDS),
+            base: path.rtt_min,
             shortest: None,
             counts_from,
             start: None,
@@ -142,7 +146,9 @@ impl Trials {
         let packets = point.answered.saturating_sub(start.answered) as f64 / mss.max(1) as f64;
         let left = trial.shortest.map_or(trial.standing, |rtt| rtt.saturating_sub(path.rtt_min));
         let is_late = now >= trial.queue_until;
-        let verdict = if lost > FEW || is_late && left * 2 > trial.standing {
+        let found = trial.base.saturating_sub(path.rtt_min);
+        let stays = left * 2 > trial.standing || found * 4 > trial.standing;
+        let verdict = if lost > FEW || is_late && stays {
             Verdict::Innocent
         } else if is_late
             && packets >= STEP as f64

@@ -77,6 +77,20 @@ fn a_queue_that_stays_is_that_of_others() {
     }
 }
 
+/// A connection that began in a full queue does not know the path without it: 20 ms less than ever before may
+/// be a small part of the queue. The next trial knows more.
+#[test]
+fn a_queue_of_unknown_length_proves_nothing() {
+    let mut hand = queued();
+    for (least, falls) in [(30, false), (25, true)] {
+        hand.rtt = Some(millis(100));
+        hand.answer(33, |hand, _| is_halved(hand));
+        (hand.path.rtt_min, hand.rtt) = (millis(least), Some(millis(least)));
+        hand.answer(u64::MAX, |hand, _| !is_halved(hand));
+        assert_eq!(hand.cc.fallback().is_some(), falls, "{least} ms");
+    }
+}
+
 /// Without a standing queue it is noise, however much of it; so is what a TCP of that rate would lose.
 #[test]
 fn without_a_queue_or_many_losses_nothing_is_tried() {
