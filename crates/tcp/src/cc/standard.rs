@@ -3,10 +3,9 @@
 //! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd +=
 //! SMSS*SMSS/cwnd per ACK, computed exactly by counting acknowledged bytes up to a full window. Loss:
 //! ssthresh = max(FlightSize * factor, 2 SMSS). Timeout: cwnd = 1 SMSS; a repeated timeout keeps ssthresh. An
-//! undo restores the values. Deviation: each loss reduces from min(FlightSize, cwnd); RFC 5681, equation 4 is an
-//! upper bound, and BSD and ns-2 use the current window. FlightSize alone may be far above cwnd: within fast
-//! recovery it is still the window before the first loss, so a timeout would change nothing; and it counts what
-//! was SACKed behind a hole and what left at a granted rate, so a loss would raise the window. Defaults:
+//! undo restores the values. Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery
+//! FlightSize is still the window before the first loss, so FlightSize alone would let the timeout change
+//! nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 use the current window. Defaults:
 //! initial window and ssthresh come from the host's configuration.
 
 use super::{Ack, LossCause, Path};
@@ -170,14 +169,17 @@ impl Window {
         if path.flight.0 + self.mss > self.cwnd { Size(self.cwnd) } else { path.flight }
     }
 
-    /// Reacts to a loss: ssthresh = max(min(FlightSize, cwnd) * factor, 2 SMSS), cwnd = ssthresh. A timeout sets
-    /// cwnd to one segment.
+    /// Reacts to a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh. A timeout reduces from
+    /// min(FlightSize, cwnd) and sets cwnd to one segment.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
-        let base = Size(path.flight.0.min(self.cwnd));
+        let base = match cause {
+            LossCause::Timeout => Size(path.flight.0.min(self.cwnd)),
+            _ => path.flight,
+        };
         self.reduce_from(base, cause, factor);
     }
 
-    /// Like [`Self::reduce`], but from `base`.
+    /// Like [`Self::reduce`], but from `base` instead of FlightSize.
     pub fn reduce_from(&mut self, base: Size, cause: LossCause, factor: f64) {
         self.credit = 0;
         self.fraction = 0.0;
