@@ -13,8 +13,8 @@
 //!   the queue goes: of the next six round trips one has at most half of the queue that the last four before
 //!     had. Beside windows, a share g of a bottleneck is about this share of its queue, so half of the rate
 //!     empties it by half if g is more than about 2/3. A queue that many share stays, and so the trial ends.
-//!     So it does if the shortest round trip of all falls by a quarter of that queue: then its length was not
-//!     known, as that of a queue which the connection began in.
+//!     So it does if the shortest round trip of all falls by a quarter of that queue: its length was not
+//!     known, as that of a queue in which the connection began.
 //!   the losses end: after two round trips it counts, until 9 + 2 n losses are due at the former share, and
 //!     128 packets at least, with n <= 4 found. Losses at random, by noise or by others, do so in one of 1700
 //!     trials (Poisson). With the fifth loss the trial ends.
@@ -56,9 +56,11 @@ pub(super) enum Verdict {
 struct Trial {
     /// When the queue must have gone.
     queue_until: Instant,
-    /// What every round trip waited in it before, beyond the shortest one of all, and the shortest one since.
+    /// What every round trip waited in it before, beyond the shortest one of all.
     standing: Duration,
+    /// That shortest one.
     base: Duration,
+    /// The shortest one in the trial.
     shortest: Option<Duration>,
     /// What is answered from then on counts.
     counts_from: Instant,
