@@ -18,9 +18,9 @@
 //!   the losses end: after two round trips it counts, until 9 + 2 n losses are due at the former share, and
 //!     128 packets at least, with n <= 4 found. Losses at random, by noise or by others, do so in one of 1700
 //!     trials (Poisson). With the fifth loss the trial ends.
-//! The next trial may begin after 10 RTT, twice as long after each. Each begins up to 10 RTT, at random, after
-//! the suspicion, since senders that try at the same time empty a queue together. At equal round trips four
-//! times what a TCP gets leaves it a fifth of the link.
+//! The next trial may begin after 10 RTT, twice as long after each. Each begins up to 10 RTT, at random,
+//! after the suspicion, since senders that try at the same time empty a queue together. At equal round trips
+//! four times what a TCP gets leaves it a fifth of the link.
 
 use super::meter::{LossMeter, Point, ROUNDS, STEP, evidence};
 use super::{LONGEST_PAUSE, QUIET_ROUNDS};
