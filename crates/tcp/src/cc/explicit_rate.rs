@@ -337,7 +337,7 @@ impl CongestionControl for ExplicitRate {
         if self.meter.take(cx.now, path, ack.rtt, rounds) {
             self.judge(cx, path);
         }
-        if self.trials.judge(cx.now, path, &self.meter, self.mss) == Some(Verdict::Guilty) {
+        if self.trials.judge(cx.now, path, &self.meter, ack.rtt, self.mss) == Some(Verdict::Guilty) {
             self.fail(cx, path, "its rate alone made a queue overflow");
         }
         if self.state == State::Standard {
@@ -365,7 +365,10 @@ impl CongestionControl for ExplicitRate {
             self.fail(cx, path, "two timeouts in a row");
         }
         if self.state == State::Standard {
-            self.standard.on_loss(cx, path, loss);
+            // FlightSize (RFC 5681) also counts what left at the granted rate, and what was SACKed behind its
+            // holes: half of that may be more than the window
+            let flight = path.flight.min(self.standard.plan(path).window);
+            self.standard.on_loss(cx, &Path { flight, ..*path }, loss);
         }
     }
 

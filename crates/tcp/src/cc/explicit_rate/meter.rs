@@ -24,7 +24,7 @@ const SURE: f64 = 5.0;
 /// Blocks of which each must show a share far above the threshold.
 const BLOCKS: u32 = 4;
 /// Evidence of all blocks together: the negative logarithm of the chance of a false alarm.
-pub(super) const PROOF: f64 = 15.0;
+const PROOF: f64 = 15.0;
 /// Packets per step, as many as between two requests.
 pub(super) const STEP: u64 = 128;
 /// No sample of a round trip.
@@ -152,10 +152,24 @@ impl LossMeter {
         self.share(first, last)
     }
 
-    /// The shortest round trip in the window; `None` without a sample.
-    pub(super) fn shortest(&self) -> Option<Duration> {
-        // the first point is the start of the window
-        self.points.iter().skip(1).map(|p| p.rtt).min().filter(|rtt| *rtt < UNKNOWN)
+    /// True if more than `threshold` is lost in each quarter of the window.
+    pub(super) fn exceeds_throughout(&self, threshold: f64) -> bool {
+        let Some(mut start) = self.points.front() else { return false };
+        let quarter = self.points.back().map_or(0, |last| last.answered - start.answered) / 4;
+        self.points.iter().skip(1).all(|end| {
+            let is_whole = end.answered - start.answered >= quarter;
+            let (_, lost) = self.share(start, end);
+            start = if is_whole { end } else { start };
+            !is_whole || lost > threshold
+        })
+    }
+
+    /// The shortest round trip of the last `time` in the window; `None` without a sample.
+    pub(super) fn shortest(&self, time: Duration) -> Option<Duration> {
+        let since = self.points.back()?.at;
+        // a point has the shortest since the one before, and the first is the start of the window
+        let steps = self.points.iter().skip(1).rev().take_while(|p| since.since(p.at) < time);
+        steps.map(|p| p.rtt).min().filter(|rtt| *rtt < UNKNOWN)
     }
 
     /// True if more than `threshold` is lost, with certainty.

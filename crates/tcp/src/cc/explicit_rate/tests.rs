@@ -1,5 +1,7 @@
 //! The controller without a network.
 
+mod trial;
+
 use super::super::bench::MSS;
 use super::super::law::Growth;
 use super::super::line::Line;
@@ -221,56 +223,6 @@ fn losses_far_above_the_threshold_need_few_packets() {
     assert_eq!(hand.answer(100, fell), MOST);
 }
 
-/// A sender that signals, in a standing queue of 50 ms; a packet per millisecond is answered.
-fn queued() -> Hand {
-    let mut hand = Hand::with(&asking());
-    hand.hear(response(10.4));
-    (hand.path.rtt_min, hand.rtt) = (millis(50), Some(millis(100)));
-    hand
-}
-
-/// 3 % lost where a TCP of 10 Mbit/s would have 0.01 %, in a standing queue: half of the rate. If that ends
-/// the losses, the sender was the cause.
-#[test]
-fn a_sender_that_causes_the_losses_gives_up() {
-    let halved = |hand: &Hand, _: u64| hand.plan().pace == Some(mbps(5.0));
-    let fell = |hand: &Hand, _: u64| hand.cc.fallback().is_some();
-    let mut hand = queued();
-    assert_eq!(hand.answer(33, halved), 4 * 128 + 1);
-    // two round trips do not count; then 16 losses would be due
-    let took = hand.answer(u64::MAX, fell);
-    assert!((200 + 16 * 32..200 + 16 * 36).contains(&took), "{took}");
-    assert_eq!(hand.cc.fallback().map(|f| f.why), Some("its rate alone made a queue overflow"));
-}
-
-/// Losses that do not end are none of its own: the rate comes back, and the next trial is not soon.
-#[test]
-fn a_sender_that_does_not_cause_the_losses_goes_on() {
-    let halved = |hand: &Hand| hand.plan().pace == Some(mbps(5.0));
-    let mut hand = queued();
-    let mut waits = Vec::new();
-    for _ in 0..4 {
-        waits.push(hand.answer(33, |hand, _| halved(hand)));
-        hand.answer(33, |hand, _| !halved(hand));
-        assert_eq!((hand.plan().pace, hand.cc.fallback()), (Some(mbps(10.0)), None));
-    }
-    // 1, 2 and 4 s, to the next step of the meter
-    for (wait, least) in waits[1..].iter().zip([1000, 2000, 4000]) {
-        assert!((least..least + 128).contains(wait), "{waits:?}");
-    }
-}
-
-/// Without a standing queue it is noise, however much of it; so is what a TCP of that rate would lose.
-#[test]
-fn without_a_queue_or_many_losses_nothing_is_tried() {
-    let halved = |hand: &Hand, _: u64| hand.plan().pace != Some(mbps(10.0));
-    let mut hand = queued();
-    hand.rtt = Some(millis(50));
-    assert_eq!(hand.answer(10, halved), MOST);
-    hand = queued();
-    assert_eq!(hand.answer(2000, halved), MOST);
-}
-
 /// Each failure in a row makes the time until the next request four times as long, and up to twice that at
 /// random, up to 640 round trips; a rate that lasts ends that.
 #[test]
@@ -486,6 +438,17 @@ fn a_refused_rate_is_given_up_and_asked_for_again() {
     assert_eq!(hand.plan().requested_rate, Some(mbps(10.4)));
     hand.hear(response(5.2));
     assert_eq!((hand.plan().pace, hand.cc.fallback()), (Some(mbps(5.0)), None));
+}
+
+/// What left at the granted rate, 400 segments, is no measure of what the standard TCP may have in flight.
+#[test]
+fn a_loss_after_the_fallback_lowers_the_window() {
+    let mut hand = Hand::with(&asking());
+    hand.hear(response(10.4));
+    hand.hear(RateAnswer::Refused);
+    hand.path.flight = Size(400 * MSS);
+    hand.time_out(LossCause::Fast);
+    assert_eq!((hand.plan().window, hand.cc.ssthresh()), (Size(5 * MSS), Some(Size(5 * MSS))));
 }
 
 #[test]
