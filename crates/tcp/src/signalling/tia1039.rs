@@ -91,8 +91,11 @@ impl Connection {
         let is_fallen_back = self.cc.fallback().is_some();
         let Some(End::Tia1039(negotiation)) = &mut self.signalling else { return };
         // data without a rate must not look as if it had one: a router would hold it to what it offered, and
-        // a path that maps code points of data to those of structures would never let it pass
-        let has_none = is_fallen_back || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
+        // a path that maps code points of data to those of structures would never let it pass. Nor data for a
+        // peer that may not know of the agreement: a router would put structures into it
+        let has_none = is_fallen_back
+            || !negotiation.may_carry()
+            || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
         if has_none && carrier == Carrier::Data && packet.dscp == tia1039::QOS_FLOW {
             packet.dscp = Dscp::DEFAULT;
         }
