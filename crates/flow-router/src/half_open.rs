@@ -6,13 +6,13 @@
 //! a rate, at least 8. The others take part when their response passes, or when one before them has left.
 //! Distrust, in which none of them takes part, begins at `most` waiting flows, if more than a quarter of as
 //! many as have a rate, at least 4, wait for twice the longest time to an answer of late (at least 100 ms;
-//! 1 s before the first answer), or at 32 unanswered requests if they are more than the answered ones. It ends below half of each. Both counts are halved every 10 s, and when they reach 128
-//! together; the longest time falls by 1/16 with each answer.
-//! Nothing is refused: a request is offered the share that it would have as a member. A crowd that may be
-//! genuine (fewer than `most`, and earlier ones were answered) counts in these offers, so that many flows
-//! that begin at once do not get much more together than there is.
-//! A burst shows within 5 ms whether it is a crowd. So if several wait, all for less than that, or more than
-//! 8 came within that time, the flows with a rate are not told of a reduction yet.
+//! 1 s before the first answer), or at 32 unanswered requests if they are more than the answered ones. It
+//! ends below half of each. Both counts are halved every 10 s, and when they reach 128 together; the
+//! longest time falls by 1/16 with each answer. Nothing is refused: a request is offered the share that it
+//! would have as a member. A crowd that may be genuine (fewer than `most`, and earlier ones were answered)
+//! counts in these offers, so that many flows that begin at once do not get much more together than there
+//! is. A burst shows within 5 ms whether it is a crowd. So if several wait, all for less than that, or more
+//! than 8 came within that time, the flows with a rate are not told of a reduction yet.
 
 use crate::flows::FlowKey;
 use bentpipe_base::{Duration, Instant};

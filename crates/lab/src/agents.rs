@@ -12,7 +12,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Rules of an agent: it takes connections to these ports, whoever opens them.
-pub const SIGNALS: &str = "[[rules]]\nport = \"5300-5399\"\nwindow = \"64 MiB\"\n";
+pub const SIGNALS: &str = "[[rules]]\nport = \"5300-5399\"\n";
 /// Ports in them, and the same number of ports whose connections pass.
 pub const PORT: u16 = 5300;
 /// The first port that passes.
@@ -51,7 +51,7 @@ impl<'a> Service<'a> {
         let interface = chain.interface(host);
         let method = if method == Method::Kernel { "kernel" } else { "split" };
         let text = format!(
-            "schema = 1\nmethod = \"{method}\"\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
+            "schema = 1\nmethod = \"{method}\"\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n{rules}"
         );
         Self::start(chain, host, "agent", &text)
     }

@@ -100,8 +100,9 @@ fn forged(ip: IpVersion, src: Addr, sport: u16, flags: Flags) -> Packet {
     packet
 }
 
-/// Requests from addresses that do not exist, one in `every`, for `length`. Returns the least goodput of a flow
-/// with a rate, beside that without them; the most flows that the router kept; lowest and former grants.
+/// Requests from addresses that do not exist, one in `every`, for `length`. Returns the least goodput of a
+/// flow with a rate, beside that without them; the most flows that the router kept; lowest and former
+/// grants.
 fn flood(ip: IpVersion, every: Duration, length: Duration) -> (f64, usize, [Vec<u64>; 2]) {
     let (mut net, mut peace) = (net_of(ip, None), net_of(ip, None));
     let (before, granted) = (brought(&net), grants(&net));
