@@ -126,8 +126,7 @@ table! {
         /// known rate to three round trips of it at once. The send buffer grows to the same maximum. With the
         /// method `"kernel"` it is what sockets of the host can have: lower limits are raised for all of
         /// them, to the largest window of all rules.
-        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"256 KiB\", max = \"64 MiB\" }`, \
-            for `\"quick-start\"` `{ initial = \"4 MiB\", max = \"64 MiB\" }`, \
+        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"4 MiB\", max = \"64 MiB\" }`, \
             with the method `\"kernel\"` `{ initial = \"64 KiB\", max = \"8 MiB\" }`",
     }
 

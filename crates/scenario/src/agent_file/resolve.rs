@@ -34,10 +34,9 @@ const LEAST_FLOWS: usize = 16;
 const MOST_SOCKETS: u64 = 65_536;
 /// RFC 1122, section 4.2.3.6: not less than two hours.
 const IDLE: Duration = Duration::from_secs(7200);
-/// Window towards the network. Its maximum is three round trips of 550 ms at 325 Mbit/s.
-const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(256 << 10), max: Size(64 << 20) };
-/// With Quick-Start: an approved rate is of use in the first round trip only.
-const QUICK_WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(4 << 20), max: Size(64 << 20) };
+/// Window towards the network. A rate can be used from the first round trip on: the initial window is one of
+/// 550 ms at 60 Mbit/s, the maximum three at 325 Mbit/s.
+const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(4 << 20), max: Size(64 << 20) };
 /// With the method `kernel`: the limits of all sockets of the host are raised to it.
 const KERNEL_WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(8 << 20) };
 
@@ -247,11 +246,9 @@ fn ask(keys: &AgentRuleKeys, method: Method, place: Place) -> Result<Option<Conf
     (tcp.trust_path, tcp.ask_fallback) = (keys.trust_path, keys.ask_fallback);
     let mut config = tcp_configs(&tcp, None, false)?.0;
     if keys.window.is_none() {
-        let encoding = config.signalling.as_ref().map(|signalling| signalling.ask.encoding);
-        config.receive_buffer = match (method, encoding) {
-            (Method::Kernel, _) => KERNEL_WINDOW,
-            (Method::Split, Some(Encoding::QuickStart)) => QUICK_WINDOW,
-            (Method::Split, _) => WINDOW,
+        config.receive_buffer = match method {
+            Method::Kernel => KERNEL_WINDOW,
+            Method::Split => WINDOW,
         };
     }
     config.send_buffer = Some(config.receive_buffer.max().max(Size(64 << 10)));

@@ -5,6 +5,7 @@
 mod agents;
 mod bed;
 mod churn;
+mod cost;
 mod course;
 mod deployed;
 mod encodings;
@@ -25,7 +26,7 @@ use super::Part;
 use super::list::{Bound, List, MBIT_S, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 23] = [
+pub(super) const PARTS: [Part; 24] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -44,6 +45,7 @@ pub(super) const PARTS: [Part; 23] = [
     ("lost", paths::lost),
     ("encodings", encodings::encodings),
     ("scone", scone::check),
+    ("cost", cost::cost),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
     ("verbs", udp::verbs),
