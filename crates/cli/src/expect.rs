@@ -70,7 +70,9 @@ impl Expect {
 
     /// Returns the byte range of the operator in the text.
     pub(crate) fn operator(&self) -> Range<usize> {
-        self.operator.0..self.operator.0 + self.operator.1.len()
+        let (at, sign) = self.operator;
+        let start = at + sign.len() - sign.trim_start().len();
+        start..start + sign.trim().len()
     }
 
     /// Checks a report; returns whether the condition is met, and a line that says so.

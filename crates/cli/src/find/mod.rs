@@ -93,12 +93,14 @@ fn checked(args: &Find, source: &Source, range: &Range<'_>) -> Result<Condition,
     let until = Expect::parse(&args.until).map_err(|error| {
         let mut lines = error.lines().map(str::to_owned);
         let fault = given.wrong(lines.next().unwrap_or_default(), "");
-        Box::new(Diagnostic { help: lines.collect(), ..*fault })
+        let help = lines.chain(["help: a search takes <, <=, > or >=".to_owned()]).collect();
+        Box::new(Diagnostic { help, ..*fault })
     })?;
     let condition = until.condition().ok_or_else(|| {
         given.fault(until.operator(), "a search needs a side of a limit", "write <, <=, > or >=")
     })?;
-    for bound in [0, 1] {
+    // the higher one first: it has the unit
+    for bound in [1, 0] {
         let scenario = range.load(bound, source, &args.input)?;
         until.check("--until", &scenario)?;
     }

@@ -56,9 +56,9 @@ impl<'a> Range<'a> {
         }
         // a unit at the end holds for both
         let low = Bound { unit: if low.unit.is_empty() { high.unit } else { low.unit }, ..low };
-        let values =
-            [in_unit(option, &low, high.unit, &places[0])?, in_unit(option, &high, high.unit, &places[1])?];
-        let [from, to] = values;
+        // the higher one first: it has the unit
+        let to = in_unit(option, &high, high.unit, &places[1])?;
+        let from = in_unit(option, &low, high.unit, &places[0])?;
         if from.partial_cmp(&to) != Some(core::cmp::Ordering::Less) {
             let whole = places[0].start..places[1].end;
             return Err(if from.total_cmp(&to).is_eq() {

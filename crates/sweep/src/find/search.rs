@@ -8,7 +8,8 @@
 //! Equations: the bracket [a, b] has the condition met by the mean at one end only. The next value is in its
 //! middle. The crossing is interpolated linearly between the means at a and b. A value is uncertain if its 95 %
 //! interval (Student's t) has a width and contains the threshold. The interval of the crossing is the bracket,
-//! widened up to where the band of intervals, linear between the values tried, leaves the threshold.
+//! widened up to where the band of intervals, linear between the values tried, leaves the threshold. There, too,
+//! values are tried until neighbours are at most half of the interval apart.
 //!
 //! Deviations: stochastic root finders such as Robbins and Monro's need no monotonic means but many more runs,
 //! and give no interval after a few. A run without a value counts as not meeting the condition, as in an
@@ -26,6 +27,8 @@ const FIRST: u32 = 5;
 const WIDTH: f64 = 1e-3;
 /// Maximum number of values tried.
 pub(super) const MAX_VALUES: usize = 60;
+/// Distance of the neighbours between which the band leaves the threshold, as a share of the interval.
+const EDGE: f64 = 0.5;
 /// Disorder of less than this share of the range of the means is not reported.
 const DISORDER: f64 = 0.01;
 
@@ -108,15 +111,38 @@ pub(super) fn search<E>(
     loop {
         let Some(at) = bracket(&points, until) else { return Ok((points, None)) };
         let (a, b) = (&points[at], &points[at + 1]);
-        let middle = vary.snap(vary.between(a.x, b.x, 0.5));
-        let between = a.x < middle && middle < b.x;
-        if !between || points.len() >= MAX_VALUES || is_enough(vary, until, (a, b)) {
-            let crossing = crossing(vary, until, &points, at);
+        let mut next = Vec::new();
+        if !is_enough(vary, until, (a, b)) {
+            next.extend(middle(vary, a, b));
+        }
+        let crossing = crossing(vary, until, &points, at);
+        if next.is_empty() {
+            next = edges(vary, until, &points, &crossing);
+        }
+        next.truncate(MAX_VALUES - points.len());
+        if next.is_empty() {
             return Ok((points, Some(crossing)));
         }
-        let new = try_values(&[middle], evaluate)?;
-        points.splice(at + 1..at + 1, new);
+        points.extend(try_values(&next, evaluate)?);
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
+}
+
+/// The value in the middle of two points, if there is one.
+fn middle(vary: &Vary, a: &Point, b: &Point) -> Option<f64> {
+    Some(vary.snap(vary.between(a.x, b.x, 0.5))).filter(|middle| a.x < *middle && *middle < b.x)
+}
+
+/// Values that tell where the band leaves the threshold, while neighbours there are far apart.
+fn edges(vary: &Vary, until: &Condition, points: &[Point], crossing: &Crossing) -> Vec<f64> {
+    let distance = |a: f64, b: f64| vary.coordinate(b) - vary.coordinate(a);
+    let most = EDGE * distance(crossing.low, crossing.high);
+    let leaves = |pair: &&[Point]| pair[0].is_uncertain(until.limit) != pair[1].is_uncertain(until.limit);
+    let mut changes = points.windows(2).filter(leaves);
+    let (first, last) = (changes.next(), changes.next_back());
+    let apart = |pair: &&[Point]| distance(pair[0].x, pair[1].x) > most;
+    let outer = [first, last].into_iter().flatten().filter(apart);
+    outer.filter_map(|pair| middle(vary, &pair[0], &pair[1])).collect()
 }
 
 fn try_values<E>(

@@ -119,7 +119,11 @@ fn noise_ends_the_search_early_and_widens_the_interval() {
     let noisy = |x: f64, seed: u32| Some(x + 0.5 * noise(seed));
     let (points, found) = searched(&vary(0.0, 10.0), &until(Comparison::Above, 3.0), &noisy);
     let found = found.unwrap();
-    assert!(found.uncertain && found.in_order && !found.cut_off && points.len() < 12, "{found:?}");
+    assert!(
+        found.uncertain && found.in_order && !found.cut_off && points.len() < 14,
+        "{found:?} {}",
+        points.len()
+    );
     assert!(found.low < 3.0 && 3.0 < found.high && found.high - found.low < 2.0, "{found:?}");
     let (_, found) = searched(&vary(2.9, 3.1), &until(Comparison::Above, 3.0), &noisy);
     assert!(found.is_none_or(|f| f.cut_off));

@@ -102,7 +102,7 @@ impl Vary {
 
 /// Writes a number so that reading it gives the same one.
 pub(crate) fn number(value: f64) -> String {
-    let plain = value == 0.0 || (1e-4..1e15).contains(&value.abs());
+    let plain = value == 0.0 || (1e-3..1e15).contains(&value.abs());
     if plain { value.to_string() } else { format!("{value:e}") }
 }
 

@@ -81,7 +81,8 @@ fn significant(value: f64, digits: usize) -> f64 {
     format!("{value:.places$e}").parse().unwrap_or(value)
 }
 
-/// The value and the ends of the interval with the digits that its width supports, at most six.
+/// The value and the ends of the interval, rounded to the power of ten below a quarter of its width, with at
+/// most six digits.
 fn rounded(crossing: &Crossing, whole: bool) -> [String; 3] {
     let all = [crossing.value, crossing.low, crossing.high];
     if whole {
@@ -89,7 +90,7 @@ fn rounded(crossing: &Crossing, whole: bool) -> [String; 3] {
     }
     let width = crossing.high - crossing.low;
     // an interval without a width has the digits of the values tried
-    let step = if width > 0.0 { exponent(width / 2.0) } else { exponent(crossing.value) - 5 };
+    let step = if width > 0.0 { exponent(width / 4.0) } else { exponent(crossing.value) - 5 };
     all.map(|value| {
         let largest = exponent(value);
         let digits = (largest - step).clamp(0, 5);
@@ -133,9 +134,9 @@ mod tests {
         for (value, low, high, text) in [
             (3.2143e-7, 3.0123e-7, 3.4987e-7, "3.2e-7 3.0e-7 3.5e-7"),
             (12.3456, 12.3401, 12.3512, "12.346 12.340 12.351"),
-            (123_456.0, 122_000.0, 124_000.0, "123000 122000 124000"),
+            (123_456.0, 122_000.0, 124_000.0, "123500 122000 124000"),
             (9.96, 9.5, 10.7, "10.0 9.5 10.7"),
-            (0.02, -0.01, 0.3, "0.0 0.0 0.3"),
+            (0.02, -0.01, 0.3, "0.02 -0.01 0.30"),
             (5.0, 5.0, 5.0, "5.00000 5.00000 5.00000"),
         ] {
             assert_eq!(of(value, low, high), text);
