@@ -30,7 +30,7 @@ pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> St
             "<p class=\"small\">{left_out} more pictures are not drawn: sweep fewer axes at a time.</p>"
         );
     }
-    cells(&mut out, table);
+    cells(&mut out, table, "Combinations");
     out += &foot(
         "Every value is in <a href=\"cells.csv\">cells.csv</a>, every run in <a href=\"runs.csv\">runs.csv</a>.",
     );
@@ -73,8 +73,9 @@ fn summary(table: &Table) -> String {
 }
 
 /// Adds the table of combinations.
-pub(crate) fn cells(out: &mut String, table: &Table) {
-    *out += "<section>\n<h2>Combinations</h2>\n<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
+pub(crate) fn cells(out: &mut String, table: &Table, heading: &str) {
+    let _ = write!(out, "<section>\n<h2>{heading}</h2>\n");
+    *out += "<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
     let units: Vec<(String, f64)> = table.metrics.iter().map(unit).collect();
     for name in table.axes.iter().chain(units.iter().map(|(label, _)| label)) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));

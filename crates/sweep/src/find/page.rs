@@ -21,9 +21,9 @@ fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {
     let mut text = vec![found.sentence(find)];
     text.extend(found.notes(find));
     let mut out = page::head(&found.title, &text.join(" "));
-    out += "<section>\n<h2>Picture</h2>\n";
+    out += "<section>\n<h2>Picture</h2>\n<div class=\"plots\">\n";
     out += &Plot { title: find.until.metric.text().to_owned(), ..plot }.to_svg(Mode::Inline);
-    out += "</section>\n";
+    out += "</div>\n</section>\n";
     let table = Table {
         title: String::new(),
         axes: vec![find.vary.name.clone()],
@@ -32,7 +32,7 @@ fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {
         runs: Vec::new(),
         figures: found.points.iter().map(|p| vec![p.figure]).collect(),
     };
-    page::cells(&mut out, &table);
+    page::cells(&mut out, &table, "Values tried");
     out + &page::foot("Every value is in <a href=\"points.csv\">points.csv</a>.")
 }
 
@@ -83,5 +83,5 @@ fn picture(found: &Found, find: &Find<'_>) -> Plot {
     let axis = if vary.is_log() { Axis::log } else { Axis::linear };
     let description = format!("{label} over {name}, mean and 95 % interval, and the threshold");
     Plot::new(found.title.clone(), description, axis(name), Axis::linear(label), curves)
-        .note("mean and 95 % interval")
+        .note("bars: 95 % interval of each mean; dots: interval in which the value lies")
 }
