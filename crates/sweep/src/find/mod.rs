@@ -53,8 +53,8 @@ pub struct Found {
     points: Vec<Point>,
 }
 
-/// Runs `find`. Without `out` nothing is written. `progress` is called with the numbers of finished runs and of
-/// runs known so far.
+/// Runs `find`. Without `out` nothing is written. `progress` is called with the numbers of finished runs and
+/// of runs known so far.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.

@@ -6,14 +6,14 @@
 //! and Analysis", 11.2.
 //!
 //! Equations: the bracket [a, b] has the condition met by the mean at one end only. The next value is in its
-//! middle. The crossing is interpolated linearly between the means at a and b. A value is uncertain if its 95 %
-//! interval (Student's t) has a width and contains the threshold. The interval of the crossing is the bracket,
-//! widened up to where the band of intervals, linear between the values tried, leaves the threshold. There, too,
-//! values are tried until neighbours are at most half of the interval apart.
+//! middle. The crossing is interpolated linearly between the means at a and b. A value is uncertain if its
+//! 95 % interval (Student's t) has a width and contains the threshold. The interval of the crossing is the
+//! bracket, widened up to where the band of intervals, linear between the values tried, leaves the threshold.
+//! There, too, values are tried until neighbours are at most half of the interval apart.
 //!
-//! Deviations: stochastic root finders such as Robbins and Monro's need no monotonic means but many more runs,
-//! and give no interval after a few. A run without a value counts as not meeting the condition, as in an
-//! expectation.
+//! Deviations: stochastic root finders such as Robbins and Monro's need no monotonic means but many more
+//! runs, and give no interval after a few. A run without a value counts as not meeting the condition, as in
+//! an expectation.
 //!
 //! Defaults: three values between the bounds at the start, a bracket of 0.1 %, at most 60 values.
 
@@ -92,20 +92,20 @@ impl Point {
     }
 }
 
-/// Searches. `evaluate` gives, for each of some values, the metric of each run. Returns the points in order,
+/// Gives, for each of some values, the metric of each run.
+type Evaluate<'a, E> = &'a mut dyn FnMut(&[f64]) -> Result<Vec<Vec<Option<f64>>>, E>;
+
+/// Searches. Returns the points in order,
 /// and the crossing if there is one.
 pub(super) fn search<E>(
     vary: &Vary,
     until: &Condition,
-    evaluate: &mut dyn FnMut(&[f64]) -> Result<Vec<Vec<Option<f64>>>, E>,
+    evaluate: Evaluate<'_, E>,
 ) -> Result<(Vec<Point>, Option<Crossing>), E> {
-    let mut first: Vec<f64> = (0..FIRST)
-        .map(|n| match n {
-            0 => vary.low,
-            n if n == FIRST - 1 => vary.high,
-            n => vary.snap(vary.between(vary.low, vary.high, f64::from(n) / f64::from(FIRST - 1))),
-        })
-        .collect();
+    let (low, high) = (vary.low, vary.high);
+    let shares = (1..FIRST - 1).map(|n| f64::from(n) / f64::from(FIRST - 1));
+    let inner = shares.map(|t| vary.snap(vary.between(low, high, t))).filter(|x| low < *x && *x < high);
+    let mut first: Vec<f64> = [low].into_iter().chain(inner).chain([high]).collect();
     first.dedup();
     let mut points = try_values(&first, evaluate)?;
     loop {
@@ -145,16 +145,13 @@ fn edges(vary: &Vary, until: &Condition, points: &[Point], crossing: &Crossing) 
     outer.filter_map(|pair| middle(vary, &pair[0], &pair[1])).collect()
 }
 
-fn try_values<E>(
-    values: &[f64],
-    evaluate: &mut dyn FnMut(&[f64]) -> Result<Vec<Vec<Option<f64>>>, E>,
-) -> Result<Vec<Point>, E> {
+fn try_values<E>(values: &[f64], evaluate: Evaluate<'_, E>) -> Result<Vec<Point>, E> {
     let results = evaluate(values)?;
     Ok(values.iter().zip(&results).map(|(x, runs)| Point::new(*x, runs)).collect())
 }
 
-/// Returns the first of the two neighbours between which the condition begins to be met, coming from the bound
-/// where it is not. Coming from the lower bound if it is met at both or at none.
+/// Returns the first of the two neighbours between which the condition begins to be met, coming from the
+/// bound where it is not. Coming from the lower bound if it is met at both or at none.
 fn bracket(points: &[Point], until: &Condition) -> Option<usize> {
     let met: Vec<bool> = points.iter().map(|p| p.meets(until)).collect();
     let mut changes = (1..met.len()).filter(|n| met[n - 1] != met[*n]).map(|n| n - 1);

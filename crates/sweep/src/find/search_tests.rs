@@ -68,6 +68,10 @@ fn the_answer_of_integers_is_the_first_that_fits() {
         let found = found.unwrap();
         assert!((found.value - answer).abs() < 1e-9 && (found.low, found.high) == edges, "{found:?}");
     }
+    // a range narrower than the digits of its values: nothing is tried outside of it
+    let (points, found) =
+        searched(&vary(1.000_000_1, 1.000_000_4), &until(Comparison::Above, 1.000_000_2), &|x, _| Some(x));
+    assert!(points.len() == 2 && found.is_some_and(|f| f.low > 1.0 && f.high < 1.000_001));
     // a range of two, and a step function whose mean is the limit everywhere above
     let (points, found) = searched(&whole(1.0, 2.0), &until(Comparison::Above, 1.5), &|x, _| Some(x));
     assert!(points.len() == 2 && (found.unwrap().value - 2.0).abs() < 1e-9);
