@@ -3,7 +3,7 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, gateway, link, sweep, top};
+use crate::{agent, compare, demo, emulate, find, gateway, link, sweep, top};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -43,6 +43,11 @@ pub(crate) enum Command {
     /// Finished runs are kept: after an interrupt the same command continues the sweep.
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(Box<sweep::Sweep>),
+    /// Find the value of a parameter at which a metric crosses a threshold.
+    ///
+    /// Exit status 4 if it does not cross it in the range.
+    #[command(after_help = find::EXAMPLES)]
+    Find(Box<find::Find>),
     /// Merge the shards of a sweep and write its tables.
     Merge {
         /// Folders of the shards.

@@ -6,12 +6,16 @@ use bentpipe_report::{Report, Unit};
 use bentpipe_scenario::{Diagnostic, Dimension, Scenario, parse_amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
+use bentpipe_sweep::find::{Comparison, Condition};
+use core::ops::Range;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Expect {
     text: String,
     metric: Metric,
     holds: Test,
+    /// Position and text of the operator.
+    operator: (usize, &'static str),
     /// The limit, and the tolerance of `within`.
     limit: (f64, f64),
 }
@@ -46,13 +50,29 @@ impl Expect {
         } else {
             (quantity(right, &metric)?, 0.0)
         };
-        Ok(Self { text: text.trim().to_owned(), metric, holds, limit })
+        Ok(Self { text: text.to_owned(), metric, holds, operator: (at, sign), limit })
     }
 
     /// Rejects, before the run, names that the run will not have.
-    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
-        let given = OptionValue { name: "--expect", value: &self.text };
+    /// `option` is where it was written.
+    pub(crate) fn check(&self, option: &str, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
+        let given = OptionValue { name: option, value: &self.text };
         self.metric.check(&names(scenario)).map_err(|error| given.metric(&error))
+    }
+
+    /// Returns the same as a condition to search; `None` for operators that do not divide a range in two.
+    pub(crate) fn condition(&self) -> Option<Condition> {
+        let (at, sign) = self.operator;
+        let written = self.text[at + sign.len()..].trim().to_owned();
+        let comparison = Comparison::from_sign(sign)?;
+        Some(Condition { metric: self.metric.clone(), comparison, limit: self.limit.0, written })
+    }
+
+    /// Returns the byte range of the operator in the text.
+    pub(crate) fn operator(&self) -> Range<usize> {
+        let (at, sign) = self.operator;
+        let start = at + sign.len() - sign.trim_start().len();
+        start..start + sign.trim().len()
     }
 
     /// Checks a report; returns whether the condition is met, and a line that says so.
@@ -60,11 +80,11 @@ impl Expect {
         let symbol = self.metric.unit().symbol();
         let Some(value) = self.metric.of(report)? else {
             let why = "it has no value in this run: what it measures did not happen or did not finish";
-            return Ok((false, format!("not met: {}: {why}", self.text)));
+            return Ok((false, format!("not met: {}: {why}", self.text.trim())));
         };
         let met = (self.holds)(value, self.limit);
         let word = if met { "met" } else { "not met" };
-        let line = format!("{word}: {}: it is {value} {symbol}", self.text);
+        let line = format!("{word}: {}: it is {value} {symbol}", self.text.trim());
         Ok((met, line.trim_end().to_owned()))
     }
 }

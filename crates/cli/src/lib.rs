@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod expect;
+mod find;
 mod gateway;
 mod input;
 mod link;
@@ -66,6 +67,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Gateway(gateway) => return gateway::run(gateway),
         Command::Agent(agent) => return agent::run(agent),
         Command::Demo(demo) => return demo::run(demo),
+        Command::Find(args) => return find::run(args),
         Command::Send(args) => return transfer::send::send(args).map(|()| 0),
         Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
         Command::Sim { input, json, out, expect } => {

@@ -18,6 +18,9 @@ const FAILED: u8 = 1;
 /// Exit status: the run is complete, but an expectation is not met, or a gateway stopped traffic.
 pub(crate) const NOT_MET: u8 = 3;
 
+/// Exit status: a search is complete, and found no crossing.
+pub(crate) const NOT_FOUND: u8 = 4;
+
 pub(crate) struct Failure {
     /// What is wrong and where, without a leading `error: `.
     pub(crate) text: String,

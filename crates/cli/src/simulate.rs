@@ -13,7 +13,7 @@ pub(crate) fn run(
     out: Option<&Path>,
     expects: &[Expect],
 ) -> Result<(String, bool), Failure> {
-    expects.iter().try_for_each(|expect| expect.check(scenario))?;
+    expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
     let report = match out {
         None => bentpipe_sim::run(scenario),
         Some(folder) => {

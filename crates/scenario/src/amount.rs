@@ -1,6 +1,8 @@
-//! Quantities outside scenario files, as for `--expect`: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`, `0.9`.
+//! Quantities outside scenario files, as for `--expect`: `1 Mbit/s`, `500 ms`, `3 packets`, `-3 dB`, `5 %`,
+//! `0.9`.
 
 use crate::diagnostic::shortened;
+use crate::measure::{ANGLE, DECIBEL, FREQUENCY, LENGTH};
 use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split_unit};
 
 /// Maximum length of a quoted text in an error, in characters.
@@ -15,14 +17,26 @@ pub struct Amount {
     pub dimension: Dimension,
 }
 
-/// Parses an amount.
+/// Splits an amount into its number and the name of its unit, which may be empty. The number is empty if the
+/// text does not begin with one.
+pub fn amount_parts(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let sign = usize::from(text.starts_with('-'));
+    let (number, name) = split_unit(&text[sign..]);
+    if number.is_empty() { ("", text) } else { (&text[..sign + number.len()], name) }
+}
+
+/// Parses an amount. Only numbers without a unit and decimal quantities may be negative.
 ///
 /// # Errors
 /// One line: the text is not a number, or the unit is unknown.
 pub fn parse_amount(text: &str) -> Result<Amount, String> {
     let text = text.trim();
-    let (number, name) = split_unit(text);
-    let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
+    let (number, name) = amount_parts(text);
+    let decimals = || [DECIBEL, ANGLE, LENGTH, FREQUENCY].into_iter().flat_map(|m| m.units);
+    let signed = matches!(name, "" | "%") || decimals().any(|unit| unit.0 == name);
+    let parsed = number.parse::<f64>().ok().filter(|value| value.is_finite());
+    let Some(value) = parsed.filter(|_| signed || !number.starts_with('-')) else {
         let text = shortened(text, EXCERPT);
         return Err(format!("`{text}` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9"));
     };
@@ -30,6 +44,12 @@ pub fn parse_amount(text: &str) -> Result<Amount, String> {
         "" => return Ok(Amount { value, dimension: Dimension::Bare }),
         "%" => return Ok(Amount { value: value / 100.0, dimension: Dimension::Bare }),
         _ => {}
+    }
+    for measure in [DECIBEL, ANGLE, LENGTH, FREQUENCY] {
+        if let Some((_, scale)) = measure.units.iter().find(|unit| unit.0 == name) {
+            let dimension = Dimension::Decimal(measure.units[0].0);
+            return Ok(Amount { value: value * scale, dimension });
+        }
     }
     let units = || [RATE, TIME, WINDOW, BUFFER].into_iter().flat_map(|q| q.units);
     let unit: &Unit = units().find(|u| u.name == name).ok_or_else(|| {
@@ -39,6 +59,7 @@ pub fn parse_amount(text: &str) -> Result<Amount, String> {
                 once.push(unit.name);
             }
         }
+        once.extend(decimals().map(|unit| unit.0));
         format!("unknown unit `{}`; units: {}, %", shortened(name, EXCERPT), once.join(", "))
     })?;
     let value = value * unit.scale as f64;
@@ -51,6 +72,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_of_an_amount() {
+        for (text, parts) in [
+            (" 1e-3Mbit/s ", ("1e-3", "Mbit/s")),
+            ("-3 dB", ("-3", "dB")),
+            ("0.9", ("0.9", "")),
+            ("-", ("", "-")),
+            ("fast", ("", "fast")),
+        ] {
+            assert_eq!(amount_parts(text), parts, "{text}");
+        }
+    }
+
+    #[test]
     fn amounts_have_units() {
         for (text, value, measures) in [
             ("1.5 Mbit/s", 1.5e6, Dimension::Rate),
@@ -59,6 +93,9 @@ mod tests {
             ("3 packets", 3.0, Dimension::Pieces),
             ("5 %", 0.05, Dimension::Bare),
             ("0.9", 0.9, Dimension::Bare),
+            ("-3", -3.0, Dimension::Bare),
+            ("-2.5 dB", -2.5, Dimension::Decimal("dB")),
+            ("500 m", 0.5, Dimension::Decimal("km")),
         ] {
             assert_eq!(parse_amount(text), Ok(Amount { value, dimension: measures }), "{text}");
         }

@@ -32,7 +32,7 @@ mod value;
 mod write;
 
 pub use addresses::host_addresses;
-pub use amount::{Amount, parse_amount};
+pub use amount::{Amount, amount_parts, parse_amount};
 pub use change::{parse_change, parse_outage_length};
 pub use custom::{CustomNode, CustomSpec, Registry, SettingError, Settings, register};
 pub use diagnostic::{Diagnostic, Place};

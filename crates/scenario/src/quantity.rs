@@ -27,6 +27,8 @@ pub enum Dimension {
     Pieces,
     /// A number without a unit, or a percentage as a fraction of 1.
     Bare,
+    /// A decimal quantity in this unit: dB, deg, km or 1/s.
+    Decimal(&'static str),
 }
 
 /// A kind of quantity: its units and its range in base units.
@@ -150,7 +152,9 @@ impl Quantity {
                 let base = match unit.dimension {
                     Dimension::Time => "nanoseconds",
                     Dimension::Rate => "bit/s",
-                    Dimension::Bytes | Dimension::Pieces | Dimension::Bare => "bytes or pieces",
+                    Dimension::Bytes | Dimension::Pieces | Dimension::Bare | Dimension::Decimal(_) => {
+                        "bytes or pieces"
+                    }
                 };
                 bail!(value.span, "`{key}` is not a whole number of {base}");
             }
@@ -172,7 +176,7 @@ impl Quantity {
                 Dimension::Rate => "this is a rate".into(),
                 Dimension::Time => "this is a time".into(),
                 Dimension::Bytes => "this is a size".into(),
-                Dimension::Pieces | Dimension::Bare => {
+                Dimension::Pieces | Dimension::Bare | Dimension::Decimal(_) => {
                     "windows are counted in segments, buffers in packets".into()
                 }
             };

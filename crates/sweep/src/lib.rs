@@ -6,6 +6,7 @@
 //! so they do not depend on threads, interruptions or shards.
 
 mod error;
+pub mod find;
 mod key;
 mod manifest;
 mod page;
@@ -17,6 +18,7 @@ mod store;
 mod table;
 mod write;
 
+use bentpipe_report::Report;
 pub use error::Error;
 use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
@@ -43,8 +45,7 @@ pub struct Summary {
 /// The first error in the input, or a file that cannot be read or written.
 pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
-    let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
+    let pool = pool(job)?;
     // find all errors in the input before anything is written
     pool.install(|| plan.compute_keys(job))?;
     let store = Store::open(out)?;
@@ -63,7 +64,7 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
         progress(before, before + missing.len());
         pool.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|run| {
-                execute_run(job, &plan, run, &store)?;
+                store.write(&run.key, &execute_run(job, &plan, run)?)?;
                 let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
                 progress(so_far, before + missing.len());
                 Ok(())
@@ -84,12 +85,17 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
     Ok(summary)
 }
 
-fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
+fn pool(job: &Job<'_>) -> Result<rayon::ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
+    pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))
+}
+
+fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
     let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
     if key::run_key(&scenario) != run.key {
         return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
     }
-    store.write(&run.key, &bentpipe_sim::run(&scenario))
+    Ok(bentpipe_sim::run(&scenario))
 }
 
 /// Merges the shards of a sweep into `out` and writes the tables.

@@ -16,14 +16,7 @@ const REST: &str = "\
 
 /// Creates the page. `left_out` is the number of omitted plots.
 pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> String {
-    let title = escape(&table.title);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}</style>\n</head>\n\
-         <body>\n<main>\n<h1>{title}</h1>\n<p>{}</p>\n",
-        summary(table)
-    );
+    let mut out = head(&table.title, &summary(table));
     if !pictures.is_empty() {
         out += "<section>\n<h2>Curves</h2>\n<div class=\"plots\">\n";
         for SweepPlot { plot, heading, .. } in pictures {
@@ -37,14 +30,30 @@ pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> St
             "<p class=\"small\">{left_out} more pictures are not drawn: sweep fewer axes at a time.</p>"
         );
     }
-    cells(&mut out, table);
-    let _ = write!(
-        out,
-        "<p class=\"small\">Every value is in <a href=\"cells.csv\">cells.csv</a>, every run in <a href=\"runs.csv\">runs.csv</a>. \
-         bentpipe {}.</p>\n</main>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
+    cells(&mut out, table, "Combinations");
+    out += &foot(
+        "Every value is in <a href=\"cells.csv\">cells.csv</a>, every run in <a href=\"runs.csv\">runs.csv</a>.",
     );
     out
+}
+
+/// The beginning of a page: its title, and text below.
+pub(crate) fn head(title: &str, text: &str) -> String {
+    let (title, text) = (escape(title), escape(text));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n<p>{text}</p>\n"
+    )
+}
+
+/// The end of a page, with HTML that says where the values are.
+pub(crate) fn foot(files: &str) -> String {
+    format!(
+        "<p class=\"small\">{files} bentpipe {}.</p>\n</main>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// Says how many runs there are, and how to read the values.
@@ -63,9 +72,11 @@ fn summary(table: &Table) -> String {
     )
 }
 
-fn cells(out: &mut String, table: &Table) {
-    *out += "<section>\n<h2>Combinations</h2>\n<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
-    let units: Vec<(String, f64)> = (0..table.metrics.len()).map(|m| unit(table, m)).collect();
+/// Adds the table of combinations.
+pub(crate) fn cells(out: &mut String, table: &Table, heading: &str) {
+    let _ = write!(out, "<section>\n<h2>{heading}</h2>\n");
+    *out += "<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
+    let units: Vec<(String, f64)> = table.metrics.iter().map(unit).collect();
     for name in table.axes.iter().chain(units.iter().map(|(label, _)| label)) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
     }

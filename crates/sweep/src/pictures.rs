@@ -3,7 +3,7 @@
 
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
-use bentpipe_report::Unit;
+use bentpipe_report::{Metric, Unit};
 use bentpipe_scenario::{Dimension, parse_amount};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,6 +84,7 @@ fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
     let amounts =
         amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.dimension == a[0].dimension))?;
     let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
+    let label = |unit: &str| format!("{}{unit}", table.axes[axis]);
     let (unit, scale) = match amounts[0].dimension {
         Dimension::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
         Dimension::Rate => (", kbit/s", 1e-3),
@@ -95,14 +96,17 @@ fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
         Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
         Dimension::Pieces => (", packets or segments", 1.0),
         Dimension::Bare => ("", 1.0),
+        Dimension::Decimal(unit) => {
+            return Some(HorizontalAxis { axis, label: label(&format!(", {unit}")), scale: 1.0 });
+        }
     };
-    Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+    Some(HorizontalAxis { axis, label: label(unit), scale })
 }
 
 /// Returns axis label and scale of a metric.
-pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
-    let label = table.metrics[metric].label();
-    if table.metrics[metric].unit() == Unit::Rate {
+pub(crate) fn unit(metric: &Metric) -> (String, f64) {
+    let label = metric.label();
+    if metric.unit() == Unit::Rate {
         return (label.replace(", bit/s", ", Mbit/s"), 1e-6);
     }
     (label, 1.0)
@@ -121,7 +125,7 @@ fn sweep_plot(
     let (low, high) =
         cells.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(x_of(*c)), high.max(x_of(*c))));
     let axis = if low > 0.0 && high > LOG_SCALE_RATIO * low { Axis::log } else { Axis::linear };
-    let (label, scale) = unit(table, metric);
+    let (label, scale) = unit(&table.metrics[metric]);
     let mut curves: Vec<Curve> = Vec::new();
     for &cell in cells {
         let name = by.map_or_else(String::new, |a| format!("{} = {}", table.axes[a], table.cells[cell][a]));
@@ -152,7 +156,6 @@ mod tests {
     use super::*;
     use crate::table::CellStatistics;
     use bentpipe_plot::Scale;
-    use bentpipe_report::Metric;
 
     fn table(axes: &[(&str, &[&str])], metrics: &[&str]) -> Table {
         let cells = axes.iter().fold(vec![Vec::new()], |cells: Vec<Vec<String>>, (_, values)| {

@@ -53,6 +53,14 @@ impl Job<'_> {
             .map_err(|diagnostic| Error::Cell { diagnostic, cell: axes().collect() })
     }
 
+    /// Loads the scenario without axes, with another parameter set.
+    pub(crate) fn load_with(&self, name: &str, value: &str) -> Result<Scenario, Error> {
+        let cell = vec![(name.to_owned(), value.to_owned())];
+        let sets: Vec<_> = self.sets.iter().chain(&cell).cloned().collect();
+        load_with(self.source, &sets, self.seed, self.files)
+            .map_err(|diagnostic| Error::Cell { diagnostic, cell })
+    }
+
     /// Returns the metrics of the tables, then the one whose precision is required.
     fn metrics(&self) -> Result<Vec<Metric>, Error> {
         let texts = self.spec.measure.iter().chain(self.spec.precision.as_ref().map(|p| &p.of));
@@ -114,7 +122,7 @@ pub(crate) struct Plan {
     base: u64,
     spec: SweepSpec,
     metrics: Vec<Metric>,
-    title: String,
+    pub(crate) title: String,
     /// Values per cell of the metric whose precision is required, and the number of runs they cover.
     measured: (Vec<Vec<f64>>, usize),
 }

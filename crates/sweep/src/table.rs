@@ -30,6 +30,17 @@ pub(crate) struct CellStatistics {
     pub(crate) n: usize,
 }
 
+impl CellStatistics {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let known = !values.is_empty();
+        Self {
+            mean: known.then(|| mean(values)),
+            half_width: half_width(values, Level::P95),
+            n: values.len(),
+        }
+    }
+}
+
 impl Table {
     /// Reads the runs of a manifest.
     pub(crate) fn read(manifest: &str, store: &Store) -> Result<Self, Error> {
@@ -66,12 +77,7 @@ fn figures(cells: usize, metrics: usize, runs: &[RunValues]) -> Vec<Vec<CellStat
             list.extend(*value);
         }
     }
-    let figure = |v: &Vec<f64>| CellStatistics {
-        mean: (!v.is_empty()).then(|| mean(v)),
-        half_width: half_width(v, Level::P95),
-        n: v.len(),
-    };
-    values.iter().map(|cell| cell.iter().map(figure).collect()).collect()
+    values.iter().map(|cell| cell.iter().map(|v| CellStatistics::of(v)).collect()).collect()
 }
 
 #[cfg(test)]

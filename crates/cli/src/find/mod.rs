@@ -1,0 +1,145 @@
+//! `bentpipe find`.
+
+mod vary;
+
+use crate::expect::Expect;
+use crate::input::{self, Input};
+use crate::options::OptionValue;
+use crate::outcome::{Failure, NOT_FOUND, print, print_message, to_json};
+use bentpipe_scenario::{Diagnostic, Source, SweepSpec};
+use bentpipe_sweep::find::{Condition, Find as Search, Found};
+use bentpipe_sweep::{Error, Job};
+use clap::Args;
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use vary::Range;
+
+/// Default number of runs of each value, as for sweeps.
+const SEEDS: u32 = 5;
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe find scenarios/window.toml --vary ber=1e-9..1e-4 --until 'goodput < 1 Mbit/s'
+  bentpipe find scenarios/burst.toml --vary 'buffer=1..200 packets' --until 'drops[bottleneck] <= 0' --seeds 1
+  bentpipe find scenarios/window.toml --vary 'rtt=100..900 ms' --until 'goodput < 1 Mbit/s' --out results/";
+
+/// Options of `bentpipe find`.
+#[derive(Debug, Args)]
+pub(crate) struct Find {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The parameter to vary and its range, as in ber=1e-9..1e-4 or 'rate=1..20 Mbit/s'.
+    ///
+    /// A unit at the end holds for both bounds. Ranges of a ratio above 100 are searched by the logarithm.
+    #[arg(long, value_name = "NAME=LOW..HIGH")]
+    pub(crate) vary: String,
+    /// The condition that begins to be met at the value, such as 'goodput < 1 Mbit/s'.
+    ///
+    /// Operators: >, >=, <, <=. It is judged by the mean over the seeds.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) until: String,
+    /// Number of runs of each value [default: the file's, or 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Keep the runs in this folder, and write a page, a picture and a table.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of threads; 0 for one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub(crate) threads: u16,
+}
+
+/// Searches; prints the answer and returns the exit status.
+pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
+    let source = input::file(&args.input.file)?;
+    let range = Range::parse(&args.vary, &args.input.sets)?;
+    let until = checked(args, &source, &range)?;
+    let seeds = bentpipe_scenario::sweep(&source)?.map_or(SEEDS, |spec| spec.seeds);
+    let seeds = args.seeds.unwrap_or(seeds);
+    let job = Job {
+        source: &source,
+        files: &input::Beside(&args.input.file),
+        sets: args.input.sets.clone(),
+        seed: args.input.seed,
+        shard: None,
+        spec: SweepSpec { axes: Vec::new(), seeds, measure: Vec::new(), precision: None },
+        threads: args.threads.into(),
+    };
+    let mut search = Search { job, vary: range.vary.clone(), until };
+    // draws nothing if standard error is no terminal
+    let bar = ProgressBar::new(0);
+    let progress = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let found = bentpipe_sweep::find::find(&mut search, args.out.as_deref(), &progress);
+    bar.finish_and_clear();
+    let found = found.map_err(|error| failure(error, &range))?;
+    if let Some(out) = &args.out {
+        let (made, kept) = (found.summary.executed, found.summary.already_stored);
+        print_message(&format!("{made} runs made, {kept} kept, in {}", out.display()));
+    }
+    print(&answer(&found, &search, args.json)?)?;
+    Ok(if found.crossing.is_some() { 0 } else { NOT_FOUND })
+}
+
+/// Parses and checks the condition, and both bounds, before anything is run.
+fn checked(args: &Find, source: &Source, range: &Range<'_>) -> Result<Condition, Failure> {
+    let given = OptionValue { name: "--until", value: &args.until };
+    let until = Expect::parse(&args.until).map_err(|error| {
+        let mut lines = error.lines().map(str::to_owned);
+        let fault = given.wrong(lines.next().unwrap_or_default(), "");
+        let help = lines.chain(["help: a search takes <, <=, > or >=".to_owned()]).collect();
+        Box::new(Diagnostic { help, ..*fault })
+    })?;
+    let condition = until.condition().ok_or_else(|| {
+        given.fault(until.operator(), "a search needs a side of a limit", "write <, <=, > or >=")
+    })?;
+    // the higher one first: it has the unit
+    for bound in [1, 0] {
+        let scenario = range.load(bound, source, &args.input)?;
+        until.check("--until", &scenario)?;
+    }
+    Ok(condition)
+}
+
+/// The answer as a sentence, or as JSON with the notes on standard error.
+fn answer(found: &Found, search: &Search<'_>, as_json: bool) -> Result<String, Failure> {
+    let (sentence, notes) = (found.sentence(search), found.notes(search));
+    if !as_json {
+        return Ok([&[sentence], &notes[..]].concat().join("\n") + "\n");
+    }
+    for note in notes {
+        print_message(&format!("note: {note}"));
+    }
+    let number = |value: f64| if found.whole { json!(value as i64) } else { json!(value) };
+    let crossing = found.crossing.as_ref();
+    let mut object = json!({
+        "value": crossing.map(|c| number(c.value)),
+        "low": crossing.map(|c| number(c.low)),
+        "high": crossing.map(|c| number(c.high)),
+        "unit": search.vary.unit,
+        "metric": search.until.metric.text(),
+        "runs": found.runs,
+    });
+    if crossing.is_none() {
+        object["error"] = Value::String(sentence);
+    }
+    to_json(&object)
+}
+
+fn failure(error: Error, range: &Range<'_>) -> Failure {
+    match error {
+        Error::File { .. } => Failure::run(error),
+        Error::Cell { mut diagnostic, cell } => {
+            let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            diagnostic.help.push(format!("note: with {}", words.join(", ")));
+            range.shown_in_option(diagnostic, None).into()
+        }
+        error => Failure::input(error),
+    }
+}
