@@ -85,15 +85,22 @@ impl SvgWriter {
         self.line((left, bottom), (right, bottom));
         self.line((left, top), (left, bottom));
         self.out.push_str("</g>\n");
-        for (v, text) in &layout.x.ticks {
+        for ((v, _), lines) in layout.x.ticks.iter().zip(&layout.x_ticks) {
             let x = layout.at_x(*v).unwrap_or(left);
-            self.text((x, bottom + 17.0), "middle", "", text);
+            for (n, text) in lines.iter().enumerate() {
+                self.text((x, bottom + 17.0 + LINE * n as f64), "middle", "", text);
+            }
         }
         for (v, text) in &layout.y.ticks {
             let y = layout.at_y(*v).unwrap_or(bottom);
             self.text((left - 6.0, y + 4.5), "end", "", text);
         }
-        self.text((f64::midpoint(left, right), bottom + 36.0), "middle", "", &layout.x_label);
+        self.text(
+            (f64::midpoint(left, right), bottom + layout.x_ticks_high + 36.0),
+            "middle",
+            "",
+            &layout.x_label,
+        );
     }
 
     /// Draws all curves, clipped to the data area; markers are drawn whole or not at all.

@@ -6,6 +6,7 @@
 //! so they do not depend on threads, interruptions or shards.
 
 mod error;
+pub mod figure;
 mod key;
 mod manifest;
 mod page;
@@ -17,11 +18,12 @@ mod store;
 mod table;
 mod write;
 
+use bentpipe_scenario::Scenario;
 pub use error::Error;
 use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
 use plan::{Plan, Run};
-use rayon::prelude::*;
+use rayon::{ThreadPool, prelude::*};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,8 +45,7 @@ pub struct Summary {
 /// The first error in the input, or a file that cannot be read or written.
 pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
-    let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
+    let pool = threads(job.threads)?;
     // find all errors in the input before anything is written
     pool.install(|| plan.compute_keys(job))?;
     let store = Store::open(out)?;
@@ -59,16 +60,11 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
             pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
         summary.already_stored += mine.len() - missing.len();
         let before = summary.already_stored + summary.executed;
-        let counter = AtomicUsize::new(before);
-        progress(before, before + missing.len());
-        pool.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|run| {
-                execute_run(job, &plan, run, &store)?;
-                let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
-                progress(so_far, before + missing.len());
-                Ok(())
-            })
-        })?;
+        let make = |run: &&Run| {
+            let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
+            make_run(&scenario, &run.key, &store)
+        };
+        make_all(&pool, &missing, before, make, progress)?;
         summary.executed += missing.len();
         done = plan.runs.len();
         if !plan.extend(&store)? {
@@ -84,12 +80,37 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
     Ok(summary)
 }
 
-fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
-    let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
-    if key::run_key(&scenario) != run.key {
+/// Makes runs in parallel. `before` is the number of those finished before.
+fn make_all<T: Sync>(
+    pool: &ThreadPool,
+    missing: &[T],
+    before: usize,
+    make: impl Fn(&T) -> Result<(), Error> + Sync,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(), Error> {
+    let counter = AtomicUsize::new(before);
+    progress(before, before + missing.len());
+    pool.install(|| {
+        missing.par_iter().with_max_len(1).try_for_each(|one| {
+            make(one)?;
+            let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(so_far, before + missing.len());
+            Ok(())
+        })
+    })
+}
+
+/// Simulates a run whose name in the store is `key`.
+fn make_run(scenario: &Scenario, key: &str, store: &Store) -> Result<(), Error> {
+    if key::run_key(scenario) != key {
         return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
     }
-    store.write(&run.key, &bentpipe_sim::run(&scenario))
+    store.write(key, &bentpipe_sim::run(scenario))
+}
+
+fn threads(number: usize) -> Result<ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number).build();
+    pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))
 }
 
 /// Merges the shards of a sweep into `out` and writes the tables.

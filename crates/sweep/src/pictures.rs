@@ -3,7 +3,7 @@
 
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
-use bentpipe_report::Unit;
+use bentpipe_report::{Metric, Unit};
 use bentpipe_scenario::{Dimension, parse_amount};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,25 +84,39 @@ fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
     let amounts =
         amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.dimension == a[0].dimension))?;
     let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
-    let (unit, scale) = match amounts[0].dimension {
+    let (unit, scale) = axis_unit(amounts[0].dimension, most, || values(table, axis).into_iter());
+    Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+}
+
+/// Returns what follows the name of an axis, and plot units per base unit, for values up to `most`.
+pub(crate) fn axis_unit<'a, I: Iterator<Item = &'a str>>(
+    dimension: Dimension,
+    most: f64,
+    texts: impl Fn() -> I,
+) -> (&'static str, f64) {
+    match dimension {
         Dimension::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
         Dimension::Rate => (", kbit/s", 1e-3),
         Dimension::Time if most < 1.0 => (", ms", 1e3),
         Dimension::Time => (", s", 1.0),
         Dimension::Bytes if most >= 10e3 => (", kB", 1e-3),
         Dimension::Bytes => (", B", 1.0),
-        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => (", segments", 1.0),
-        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
+        Dimension::Pieces if texts().all(|v| v.contains("segment")) => (", segments", 1.0),
+        Dimension::Pieces if texts().all(|v| v.contains("packet")) => (", packets", 1.0),
         Dimension::Pieces => (", packets or segments", 1.0),
         Dimension::Bare => ("", 1.0),
-    };
-    Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+    }
 }
 
 /// Returns axis label and scale of a metric.
 pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
-    let label = table.metrics[metric].label();
-    if table.metrics[metric].unit() == Unit::Rate {
+    rate_in_megabits(&table.metrics[metric])
+}
+
+/// Returns axis label and scale of a metric: rates are drawn in Mbit/s.
+pub(crate) fn rate_in_megabits(metric: &Metric) -> (String, f64) {
+    let label = metric.label();
+    if metric.unit() == Unit::Rate {
         return (label.replace(", bit/s", ", Mbit/s"), 1e-6);
     }
     (label, 1.0)
@@ -152,7 +166,6 @@ mod tests {
     use super::*;
     use crate::table::CellStatistics;
     use bentpipe_plot::Scale;
-    use bentpipe_report::Metric;
 
     fn table(axes: &[(&str, &[&str])], metrics: &[&str]) -> Table {
         let cells = axes.iter().fold(vec![Vec::new()], |cells: Vec<Vec<String>>, (_, values)| {
