@@ -32,6 +32,8 @@ table! {
         /// The metric that is drawn, named as for `--expect`, or a ratio of two of them, with spaces around the
         /// `/`: `"goodput[x*] / goodput[y*]"`. A ratio is taken in each run.
         measure: Text = "`\"goodput\"`",
+        /// Scale of the vertical axis: `"linear"` or `"log"`.
+        scale: Scale = "`\"linear\"`",
         /// Number of runs of each point, with the scenario's seed and those after it. All points have the same
         /// seeds.
         seeds: Whole<1, MAX_SEEDS> = "`5`",

@@ -80,6 +80,7 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
         source: text(keys.source),
         scenario: scenario(keys.scenario, source, sources),
         sets: settings(keys.set, sources),
+        scale: keys.scale.map_or(Scale::Linear, |s| s.value),
         seeds: keys.seeds.map_or(SEEDS, |s| s.value.0 as u32),
         cost: keys.cost.map_or(Cost::Normal, |c| c.value),
         quick: keys.quick.map(|q| quick(q.value, sources)).transpose()?,

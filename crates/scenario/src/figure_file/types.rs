@@ -20,6 +20,8 @@ pub struct FigureFile {
     pub scenario: ScenarioRef,
     /// Parameters with the same value in all runs.
     pub sets: Vec<Setting>,
+    /// Scale of the vertical axis.
+    pub scale: Scale,
     /// Number of runs of each point.
     pub seeds: u32,
     /// How long it takes.

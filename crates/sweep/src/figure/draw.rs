@@ -20,12 +20,11 @@ const COLOURS: [Colour; 6] =
 
 pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     let file = job.file;
-    let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
-    let (label, names) = match &file.across {
-        // rows have metrics of their own
-        None => (unit_of(&label), file.curves.iter().map(|c| c.name.value.clone()).collect()),
-        Some(a) if a.dimension.is_none() => (label, a.values.iter().map(|v| v.value.clone()).collect()),
-        Some(_) => (label, Vec::new()),
+    let (label, scale) = vertical(job, plan);
+    let names = match &file.across {
+        None => file.curves.iter().map(|c| c.name.value.clone()).collect(),
+        Some(a) if a.dimension.is_none() => a.values.iter().map(|v| v.value.clone()).collect(),
+        Some(_) => Vec::new(),
     };
     let (mut x, x_scale) = horizontal(file.across.as_ref());
     x.names = names;
@@ -40,7 +39,7 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
             "{label} over {of_x}, mean and 95 % interval; hollow marks: printed by the source"
         ),
         x,
-        y: Axis::linear(label),
+        y: axis(file.scale, label),
         curves,
         note: Some(match file.references.is_empty() {
             true => bars.to_owned(),
@@ -50,9 +49,14 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     }
 }
 
-/// Returns the unit of a label: `goodput, Mbit/s`.
-fn unit_of(label: &str) -> String {
-    label.rsplit_once(", ").map_or_else(|| label.to_owned(), |(_, unit)| unit.to_owned())
+/// Returns the label of the values, and plot units per unit of the metric. Rows of a table may have metrics of
+/// their own, so its label is the unit alone.
+pub(crate) fn vertical(job: &FigureJob<'_>, plan: &Plan) -> (String, f64) {
+    let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
+    if job.file.across.is_some() {
+        return (label, scale);
+    }
+    (label.rsplit_once(", ").map_or(label.as_str(), |(_, unit)| unit).to_owned(), scale)
 }
 
 /// Returns the horizontal axis, and plot units per base unit.
@@ -62,7 +66,11 @@ fn horizontal(across: Option<&Across>) -> (Axis, f64) {
     let texts = || across.values.iter().map(|v| v.value.as_str());
     let (unit, scale) = across.dimension.map_or(("", 1.0), |d| axis_unit(d, most, texts));
     let label = format!("{}{unit}", across.label);
-    (if across.scale == Scale::Log { Axis::log(label) } else { Axis::linear(label) }, scale)
+    (axis(across.scale, label), scale)
+}
+
+fn axis(scale: Scale, label: String) -> Axis {
+    if scale == Scale::Log { Axis::log(label) } else { Axis::linear(label) }
 }
 
 fn point(x: f64, values: &[Option<f64>], scale: f64) -> Point {

@@ -1,5 +1,6 @@
 //! `points.csv`, `verdicts.csv`, the table of verdicts as text, and the page.
 
+use super::draw::vertical;
 use super::judge::StatementResult;
 use super::plan::Plan;
 use super::{Cells, Estimate, FigureJob};
@@ -175,16 +176,18 @@ fn statements(out: &mut String, verdicts: &[StatementResult]) {
 }
 
 fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
-    let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
+    let (label, scale) = vertical(job, plan);
+    let across = job.file.across.as_ref();
     let mut rows = Vec::new();
     for (curve, cells) in job.file.curves.iter().zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
             let Estimate { mean, half_width, n: known, of } = Estimate::new(&cell.values);
             let value = mean_and_half_width(&CellStatistics { mean, half_width, n: known }, scale);
-            let x = job.file.across.as_ref().map_or("", |a| &a.values[n].value);
-            rows.push(vec![curve.name.value.clone(), x.to_owned(), value, format!("{known} of {of}")]);
+            let x = across.map(|a| a.values[n].value.clone());
+            let row = [Some(curve.name.value.clone()), x, Some(value), Some(format!("{known} of {of}"))];
+            rows.push(row.into_iter().flatten().collect());
         }
     }
-    let x = job.file.across.as_ref().map_or("", |a| &a.label);
-    table(out, "Points", &["curve", x, &label, "runs with a value"], rows.into_iter());
+    let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(&label), Some("runs with a value")];
+    table(out, "Points", &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
 }
