@@ -79,3 +79,37 @@ fn scenario(file: &FigureFile, path: &Path) -> Result<Source, Failure> {
         fault.into()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_sweep::figure::check;
+
+    /// Every figure file of the repository names scenarios, parameters and metrics that exist.
+    #[test]
+    fn the_figures_of_papers_can_be_run() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+        let papers = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+        let files = papers.flat_map(|p| std::fs::read_dir(p).unwrap().map(|f| f.unwrap().path()));
+        let mut number = 0;
+        for path in files {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let file = figure_file::load(&Source::new(path.display().to_string(), text))
+                .unwrap_or_else(|e| panic!("{e}"));
+            let scenario = scenario(&file, &path).unwrap_or_else(|e| panic!("{}", e.text));
+            for quick in [false, true].into_iter().take(if file.quick.is_some() { 2 } else { 1 }) {
+                let (files, command) = (&Beside(&path), String::new());
+                let job = FigureJob { file: &file, scenario: &scenario, files, quick, threads: 1, command };
+                check(&job).unwrap_or_else(|e| panic!("{e}"));
+            }
+            assert!(
+                file.paper.is_some() && file.item.is_some() && file.source.is_some(),
+                "{}",
+                path.display()
+            );
+            assert!(!file.statements.is_empty(), "{}: a figure of a paper states something", path.display());
+            number += 1;
+        }
+        assert!(number >= 6);
+    }
+}

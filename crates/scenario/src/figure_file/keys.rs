@@ -24,21 +24,21 @@ table! {
         item: Whole<1, 100_000> = "none",
         /// Where the paper has it, and how its numbers were read.
         source: Text = "none",
-        /// The scenario: the name of one that comes with bentpipe, without `.toml`; or the path of a file, beside
-        /// this one; or its whole text, of several lines, in three apostrophes.
+        /// The scenario: the name of one that comes with bentpipe, without `.toml`; or the path of a file,
+        /// beside this one; or its whole text, of several lines, in three apostrophes.
         scenario: ScenarioText,
         /// Parameters of the scenario, the same in all runs. Text is in quotes.
         set: Settings = "the scenario's own values",
-        /// The metric that is drawn, named as for `--expect`, or a ratio of two of them, with spaces around the
-        /// `/`: `"goodput[x*] / goodput[y*]"`. A ratio is taken in each run.
+        /// The metric that is drawn, named as for `--expect`, or a ratio of two of them, with spaces around
+        /// the `/`: `"goodput[x*] / goodput[y*]"`. A ratio is taken in each run.
         measure: Text = "`\"goodput\"`",
         /// Scale of the vertical axis: `"linear"` or `"log"`.
         scale: Scale = "`\"linear\"`",
-        /// Number of runs of each point, with the scenario's seed and those after it. All points have the same
-        /// seeds.
+        /// Number of runs of each point, with the scenario's seed and those after it. All points have the
+        /// same seeds.
         seeds: Whole<1, MAX_SEEDS> = "`5`",
-        /// How long it takes, for commands that choose among many figures: `"quick"`, some seconds; `"normal"`,
-        /// minutes; `"long"`.
+        /// How long it takes, for commands that choose among many figures: `"quick"`, some seconds;
+        /// `"normal"`, minutes; `"long"`.
         cost: Cost = "`\"normal\"`",
         /// What `--quick` changes.
         quick: QuickKeys = "none: `--quick` is refused",
@@ -60,8 +60,9 @@ table! {
         set: Settings = "none",
         /// Number of runs of each point.
         seeds: Whole<1, MAX_SEEDS> = "`1`",
-        /// How far a value of so short runs may lie from that of the whole figure, as a share. Each statement has
-        /// the wider one of this tolerance and its own. One run has no interval that could tell.
+        /// How far a value of so short runs may lie from that of the whole figure, as a share. Each
+        /// statement has the wider one of this tolerance and its own. One run has no interval that could
+        /// tell.
         tolerance: Tolerance,
     }
 
@@ -115,13 +116,13 @@ table! {
         at: OneOrList<Coordinate> = "all",
         /// The expected value.
         expect: Printed = "none; not needed with `between`",
-        /// How far the mean may be from `expect`: a share, as in `"5 %"`, or an amount, as in `"0.1 Mbit/s"`. For
-        /// `order`: the share by which a curve may be below the one after it.
+        /// How far the mean may be from `expect`: a share, as in `"5 %"`, or an amount, as in `"0.1
+        /// Mbit/s"`. For `order`: the share by which a curve may be below the one after it.
         tolerance: Tolerance = "must be given, unless `between` is",
         /// The lowest and the highest accepted mean, in place of `tolerance`.
         between: Interval = "none",
         /// Names of curves, the highest first.
-        order: Vec<String> = "none",
+        order: OneOrList<Text> = "none",
         /// Why the tolerance is what it is, or what may differ.
         notes: Text = "none",
     }

@@ -2,8 +2,8 @@
 //! errors are those of scenario files.
 //!
 //! [`load`] parses the text of a file into a [`FigureFile`]. Whether the scenario has the parameters and the
-//! metrics that it names is checked later, by whoever has the scenario; a [`Located`] value keeps its place for
-//! that.
+//! metrics that it names is checked later, by whoever has the scenario; a [`Located`] value keeps its place
+//! for that.
 
 mod keys;
 mod resolve;

@@ -50,10 +50,9 @@ impl Context<'_> {
         let same = |(n, name): (usize, &str)| {
             name == text || amount.is_some() && amount == across.positions.get(n).copied()
         };
-        names()
-            .enumerate()
-            .position(same)
-            .ok_or_else(|| Fault::unknown(at.span, "value of `[x]`", text, names()))
+        names().enumerate().position(same).ok_or_else(|| {
+            Fault::unknown(at.span, "value", text, names()).help("help: these are the values of `[x]`")
+        })
     }
 }
 

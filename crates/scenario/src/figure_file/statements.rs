@@ -5,7 +5,9 @@ use super::resolve::Context;
 use super::types::{Accept, Claim, Statement, Tolerance};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
+use crate::gateway_file::OneOrList;
 use crate::quantity::Dimension;
+use crate::scalars::Text;
 use crate::source::Span;
 
 const MOST: usize = 200;
@@ -47,7 +49,7 @@ fn statement(given: At<StatementKeys>, context: &Context<'_>) -> Result<Statemen
 
 fn of_order(
     keys: &StatementKeys,
-    order: &At<Vec<String>>,
+    order: &At<OneOrList<Text>>,
     span: Span,
     context: &Context<'_>,
 ) -> Result<Claim> {
@@ -59,8 +61,14 @@ fn of_order(
     if let Some((key, span)) = needless.into_iter().find_map(|(key, span)| Some((key, span?))) {
         bail!(span, "`{key}` has no effect beside `order`", "leave it out");
     }
-    let curves: Vec<usize> =
-        order.value.iter().map(|name| context.curve(name, order.span)).collect::<Result<_>>()?;
+    let mut curves = Vec::new();
+    for name in &order.value.0 {
+        let curve = context.curve(&name.value.0, name.span)?;
+        if curves.contains(&curve) {
+            bail!(name.span, "a curve is not above itself", "leave it out");
+        }
+        curves.push(curve);
+    }
     if curves.len() < 2 {
         bail!(order.span, "an order has at least two curves", "write the highest first");
     }

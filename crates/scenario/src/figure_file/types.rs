@@ -152,7 +152,8 @@ pub struct PrintedPoints {
     pub name: String,
     /// Index of the curve that they belong to.
     pub curve: Option<usize>,
-    /// Places on the axis, as in [`Across::positions`], and values. In a table the place of the first row is 1.
+    /// Places on the axis, as in [`Across::positions`], and values. In a table the place of the first row
+    /// is 1.
     pub points: Vec<(f64, Located<PrintedValue>)>,
     /// Where they are printed.
     pub source: String,

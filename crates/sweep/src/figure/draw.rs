@@ -1,5 +1,5 @@
-//! The picture: our curves with error bars, filled marks and lines; what sources print as hollow marks without
-//! lines. So they differ without colour.
+//! The picture: our curves with error bars, filled marks and lines; what sources print as hollow marks
+//! without lines. So they differ without colour.
 
 use super::plan::Plan;
 use super::{Cells, Estimate, FigureJob};
@@ -49,8 +49,8 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     }
 }
 
-/// Returns the label of the values, and plot units per unit of the metric. Rows of a table may have metrics of
-/// their own, so its label is the unit alone.
+/// Returns the label of the values, and plot units per unit of the metric. Rows of a table may have metrics
+/// of their own, so its label is the unit alone.
 pub(crate) fn vertical(job: &FigureJob<'_>, plan: &Plan) -> (String, f64) {
     let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
     if job.file.across.is_some() {

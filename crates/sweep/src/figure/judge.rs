@@ -1,7 +1,8 @@
 //! Compares the runs with the statements.
 //!
-//! A statement is checked at each of its values of x, and holds if it holds at all of them. What is reported is
-//! the first value of x at which it does not hold, or else the one that is nearest to its limit.
+//! A statement is checked at each of its values of x, and holds if it holds at all of them. What is
+//! reported is the first value of x at which it does not hold, or else the one that is nearest to its
+//! limit.
 
 use super::plan::Plan;
 use super::{Cell, Cells, Estimate, FigureJob};
@@ -32,8 +33,8 @@ impl Verdict {
     }
 }
 
-/// A statement with its verdict. Numbers are in the unit of [`StatementResult::paper_value`]; for an order they are
-/// ratios of a curve to the one after it.
+/// A statement with its verdict. Numbers are in the unit of [`StatementResult::paper_value`]; for an order
+/// they are ratios of a curve to the one after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementResult {
     /// Short name of the paper.
@@ -163,8 +164,8 @@ fn place(job: &FigureJob<'_>, x: usize, curve: usize, over: Option<usize>) -> St
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns accepted means, the source's value in words, and the unit of the report with its size in the metric's.
-/// `quick` is the least tolerance.
+/// Returns accepted means, the source's value in words, and the unit of the report with its size in the
+/// metric's. `quick` is the least tolerance.
 fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bounds, String, f64, String) {
     let (over, accept) = match claim {
         Claim::Order { curves, tolerance } => {

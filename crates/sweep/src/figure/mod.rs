@@ -1,7 +1,8 @@
 //! Figures: a figure file ([`bentpipe_scenario::figure_file`]) run, drawn and judged.
 //!
-//! Each curve at each value of x is a cell, run with the same seeds. Runs are kept in the store of sweeps. All
-//! files of a figure are made from the stored runs alone, so they do not depend on threads or interruptions.
+//! Each curve at each value of x is a cell, run with the same seeds. Runs are kept in the store of sweeps.
+//! All files of a figure are made from the stored runs alone, so they do not depend on threads or
+//! interruptions.
 
 mod draw;
 mod judge;
@@ -104,8 +105,8 @@ pub fn check(job: &FigureJob<'_>) -> Result<(), Error> {
     Plan::new(job).map(|_| ())
 }
 
-/// Makes the missing runs of a figure, then its files in `out`. `progress` is called with the numbers of finished
-/// runs and of all runs.
+/// Makes the missing runs of a figure, then its files in `out`. `progress` is called with the numbers of
+/// finished runs and of all runs.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
@@ -155,3 +156,6 @@ fn read(plan: &Plan, store: &Store) -> Result<Cells, Error> {
     };
     plan.measures.iter().zip(&plan.cells).map(of_curve).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,7 +113,8 @@ fn seeds(job: &FigureJob<'_>) -> Result<u32, Error> {
     }
 }
 
-/// Parameters of a cell, the later one of a name wins: the file's, the curve's, those of the shorter version, x.
+/// Parameters of a cell, the later one of a name wins: the file's, the curve's, those of the shorter
+/// version, x.
 fn settings<'a>(
     job: &'a FigureJob<'_>,
     at: (usize, usize),
