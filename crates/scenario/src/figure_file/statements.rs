@@ -35,7 +35,7 @@ fn statement(given: At<StatementKeys>, context: &Context<'_>) -> Result<Statemen
             Claim::Value {
                 curve: context.curve(&curve.value.0, curve.span)?,
                 over,
-                accept: accept(&keys, span, context)?,
+                accept: Box::new(accept(&keys, span, context)?),
             }
         }
     };

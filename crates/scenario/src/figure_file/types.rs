@@ -182,7 +182,7 @@ pub enum Claim {
         /// The other one.
         over: Option<usize>,
         /// What is accepted.
-        accept: Accept,
+        accept: Box<Accept>,
     },
     /// An order of curves.
     Order {

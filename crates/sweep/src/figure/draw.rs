@@ -32,7 +32,10 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
         if file.across.is_some() { ours(job, cells, (x_scale, scale)) } else { vec![rows(cells, scale)] };
     curves.extend(file.references.iter().enumerate().map(|(n, r)| printed(n, r, plan, (x_scale, scale))));
     let of_x = file.across.as_ref().map_or("the rows of the table", |a| &a.label);
-    let bars = "Bars: 95 % interval of the mean.";
+    let mut note = "Bars: 95 % interval of the mean.".to_owned();
+    if !file.references.is_empty() {
+        note += " Hollow marks: printed by the source.";
+    }
     Plot {
         title: file.title.clone(),
         description: format!(
@@ -41,10 +44,7 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
         x,
         y: axis(file.scale, label),
         curves,
-        note: Some(match file.references.is_empty() {
-            true => bars.to_owned(),
-            false => format!("{bars} Hollow marks: printed by the source."),
-        }),
+        note: Some(note),
         ..Plot::default()
     }
 }

@@ -178,7 +178,7 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
     let unit = if over.is_some() { Unit::Ratio } else { plan.unit };
     // units were checked with the plan
     let value = |v: &PrintedValue| in_unit(unit, v.amount).unwrap_or(f64::NAN);
-    let (bounds, words, printed) = match accept {
+    let (bounds, words, printed) = match &**accept {
         Accept::Near { expect, tolerance } => {
             let middle = value(&expect.value);
             let room = match tolerance.value {

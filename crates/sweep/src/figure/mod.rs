@@ -123,7 +123,7 @@ pub fn figure(
     let missing: Vec<&Run> =
         pool.install(|| all.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
     let kept = all.len() - missing.len();
-    let make = |run: &&Run| crate::make_run(&plan.load(job, run)?, &run.key, &store);
+    let make = |run: &&Run| crate::make_run(&run.load(job)?, &run.key, &store);
     crate::make_all(&pool, &missing, kept, make, progress)?;
     let cells = pool.install(|| read(&plan, &store))?;
     let verdicts = judge::all(job, &plan, &cells);

@@ -22,6 +22,13 @@ pub(crate) struct Run {
     at: (usize, usize),
 }
 
+impl Run {
+    /// Loads its scenario.
+    pub(crate) fn load(&self, job: &FigureJob<'_>) -> Result<Scenario, Error> {
+        load(job, self.at, Some(self.seed))
+    }
+}
+
 /// A curve at a value of x.
 pub(crate) struct Cell {
     /// In the order of seeds.
@@ -85,11 +92,6 @@ impl Plan {
         // in their order, so that the first error is always the same one
         let cells: Vec<Result<Cell, Error>> = (0..places).into_par_iter().map(cell).collect();
         cells.into_iter().collect()
-    }
-
-    /// Loads the scenario of a run.
-    pub(crate) fn load(&self, job: &FigureJob<'_>, run: &Run) -> Result<Scenario, Error> {
-        load(job, run.at, Some(run.seed))
     }
 
     /// Returns all runs, each once: curves of a table may have the same ones.
@@ -175,7 +177,7 @@ fn check(job: &FigureJob<'_>, measures: &[Measure], unit: Unit) -> Result<(), Bo
     for statement in &file.statements {
         let Claim::Value { over, accept, .. } = &statement.claim else { continue };
         let unit = if over.is_some() { Unit::Ratio } else { unit };
-        let values = match accept {
+        let values = match &**accept {
             Accept::Near { expect, .. } => vec![expect],
             Accept::Between { low, high, expect } => [low, high].into_iter().chain(expect).collect(),
         };

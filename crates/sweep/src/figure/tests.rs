@@ -95,12 +95,12 @@ NewReno,run,0.02,1508816,5703469.279999999,2,bit/s,
 another,printed,0.01,2000000,,,bit/s,made up
 "#;
 
-const VERDICTS: &str = r#"paper,item,ours,low,high,runs,length,paper_value,verdict,command
+const VERDICTS: &str = r"paper,item,ours,low,high,runs,length,paper_value,verdict,command
 ,,1.50882,-4.19465,7.21229,2,2 s,0.1 Mbit/s to 4 Mbit/s,agrees,bentpipe figure f.toml --out DIR
 ,,0.00248477,0.00248477,0.00248477,2,2 s,1 Gbit/s,differs,bentpipe figure f.toml --out DIR
 ,,2.70163,2.70163,2.70163,2,2 s,2.7,agrees,bentpipe figure f.toml --out DIR
 ,,,,,0,,NewReno > another,not-run,bentpipe figure f.toml --out DIR
-"#;
+";
 
 struct NoFiles;
 
@@ -160,7 +160,7 @@ fn a_quick_figure_has_fewer_runs_and_wider_tolerances() {
 #[test]
 fn what_the_scenario_does_not_have_is_refused_in_the_figure_file() {
     let with = |from: &str, to: &str| format!("{SCENARIO}{}", REST.replace(from, to));
-    let mut wrong = String::new();
+    let mut wrong = Vec::new();
     for (text, place, says) in [
         (
             with("name = \"NewReno\"", "name = \"NewReno\"\nmeasure = \"goodputt\""),
@@ -204,9 +204,9 @@ fn what_the_scenario_does_not_have_is_refused_in_the_figure_file() {
     ] {
         let error = make(&text, "refused", false).unwrap_err().to_string();
         if !error.contains(says) || !error.contains(place) {
-            wrong += &format!("{place} {says}:\n{error}\n\n");
+            wrong.push(format!("{place} {says}:\n{error}\n"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(!folder("refused").exists());
 }
