@@ -29,10 +29,15 @@ pub(crate) fn points(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String 
     }
     for of in &file.references {
         for (x, y) in &of.points {
-            let row = (*x as usize).checked_sub(1).filter(|_| file.across.is_none());
-            let row = row.and_then(|n| file.curves.get(n));
+            let index = (*x as usize).saturating_sub(1);
+            let (row, x) = match &file.across {
+                None => (file.curves.get(index), String::new()),
+                Some(a) if a.dimension.is_none() => {
+                    (None, a.values.get(index).map_or("", |v| &v.value).to_owned())
+                }
+                Some(_) => (None, x.to_string()),
+            };
             let name = row.or_else(|| file.curves.get(of.curve?)).map_or("", |c| &c.name.value);
-            let x = if row.is_some() { String::new() } else { x.to_string() };
             let y = number(in_unit(plan.unit, y.value.amount));
             rows.push([name, "printed", &x, &y, "", "", unit, &of.source].map(str::to_owned));
         }
