@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
         Error::File { .. } => Failure::run(error),
         _ => Failure::input(error),
     })?;
-    print_summary(made.runs, &options.out, &clock);
+    print_summary(made.runs, &options.out, clock);
     Ok((made.to_text(), !made.differs()))
 }
 

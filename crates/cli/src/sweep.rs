@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let clock = Clock::start();
     let done = with_bar(|progress| bentpipe_sweep::sweep(&job, &args.out, progress));
     let done = done.map_err(|error| failure(error, args, &source))?;
-    print_summary(done, &args.out, &clock);
+    print_summary(done, &args.out, clock);
     Ok(String::new())
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn with_bar<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T
 }
 
 /// Prints how many runs were made, and in which time.
-pub(crate) fn print_summary(done: Summary, out: &Path, clock: &Clock) {
+pub(crate) fn print_summary(done: Summary, out: &Path, clock: Clock) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     print_message(&format!(
         "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",

@@ -118,7 +118,8 @@ fn fit_axes(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
     let shown = |(style, p): (Style, &crate::Point)| {
         let y = style != Style::Band;
         let range = p.range.filter(|_| !matches!(style, Style::Line | Style::Steps));
-        [y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()
+        let zero = (style == Style::Bars).then_some(0.0);
+        [zero, y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()
     };
     let fit = if plot.curves.iter().any(|c| c.style.has_markers()) { Fit::Padded } else { Fit::Tight };
     let x = if plot.x.names.is_empty() {

@@ -110,11 +110,17 @@ pub enum Style {
     LineAndPoints,
     /// Only the ranges, as a shaded area.
     Band,
+    /// Bars from zero, 0.6 wide in units of the horizontal axis, with error bars for points with a range.
+    Bars,
 }
 
 impl Style {
     const fn has_markers(self) -> bool {
         matches!(self, Self::Points | Self::LineAndPoints)
+    }
+
+    const fn has_error_bars(self) -> bool {
+        self.has_markers() || matches!(self, Self::Bars)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The picture: our curves with error bars, filled marks and lines; what sources print as hollow marks
-//! without lines. So they differ without colour.
+//! without lines. So they differ without colour. Rows of a table are bars.
 
 use super::plan::Plan;
 use super::{Cells, Estimate, FigureJob};
@@ -101,7 +101,7 @@ fn ours(job: &FigureJob<'_>, cells: &Cells, (x_scale, scale): (f64, f64)) -> Vec
 fn rows(cells: &Cells, scale: f64) -> Curve {
     let rows = cells.iter().enumerate().filter_map(|(n, cells)| Some((n, cells.first()?)));
     let points = rows.map(|(n, cell)| point(n as f64 + 1.0, &cell.values, scale)).collect();
-    Curve::new("bentpipe", Style::Points, points).colour(COLOURS[0]).marker(MARKS[0].0)
+    Curve::new("bentpipe", Style::Bars, points).colour(COLOURS[0])
 }
 
 fn printed(index: usize, of: &PrintedPoints, plan: &Plan, (x_scale, scale): (f64, f64)) -> Curve {
