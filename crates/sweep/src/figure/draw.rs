@@ -32,7 +32,7 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
         if file.across.is_some() { ours(job, cells, (x_scale, scale)) } else { vec![rows(cells, scale)] };
     curves.extend(file.references.iter().enumerate().map(|(n, r)| printed(n, r, plan, (x_scale, scale))));
     let of_x = file.across.as_ref().map_or("the rows of the table", |a| &a.label);
-    let mut note = "Bars: 95 % interval of the mean.".to_owned();
+    let mut note = "Error bars: 95 % interval of the mean.".to_owned();
     if !file.references.is_empty() {
         note += " Hollow marks: printed by the source.";
     }
