@@ -3,7 +3,7 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, find, gateway, link, sweep, top};
+use crate::{agent, compare, demo, emulate, figure, find, gateway, link, sweep, top};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -57,6 +57,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+    /// Make a figure or table of a figure file, and check what it states.
+    ///
+    /// Writes figure.svg, points.csv, verdicts.csv and index.html, and prints the verdicts. Finished runs are
+    /// kept: after an interrupt the same command continues. Exit status 3 if a statement differs.
+    #[command(after_help = figure::EXAMPLES)]
+    Figure(figure::Figure),
     /// Check a scenario and print it as TOML with all defaults filled in.
     ///
     /// The output is a scenario file of the same experiment.
@@ -153,6 +159,10 @@ pub(crate) enum Page {
     AgentSchema,
     /// docs/src/rate/agent-file.md
     AgentReference,
+    /// schema/figure.schema.json
+    FigureSchema,
+    /// docs/src/figures.md
+    FigureReference,
 }
 
 const SIM_EXAMPLES: &str = "Examples:

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod expect;
+mod figure;
 mod find;
 mod gateway;
 mod input;
@@ -17,6 +18,7 @@ mod links;
 mod options;
 mod outcome;
 mod replay;
+mod shipped;
 mod simulate;
 mod sweep;
 mod top;
@@ -25,7 +27,7 @@ mod transfer;
 pub use bentpipe_scenario::{Registry, Scenario};
 
 use args::{Args, Command, Page};
-use bentpipe_scenario::{agent_file, gateway_file};
+use bentpipe_scenario::{agent_file, figure_file, gateway_file};
 use clap::Parser as _;
 use core::fmt;
 use outcome::{Failure, NOT_MET, print};
@@ -76,6 +78,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Doctor { json, clean } => doctor::run(*json, *clean)?,
         Command::Replay { file, json } => replay::run(file, *json)?,
         Command::Sweep(sweep) => (sweep::run(sweep)?, true),
+        Command::Figure(options) => figure::run(options)?,
         Command::Merge { shards, out } => (sweep::merge(shards, out)?, true),
         Command::Check { input } => (bentpipe_scenario::to_toml(&input::load(input)?), true),
         Command::Links { json } => (links::list(*json), true),
@@ -88,6 +91,8 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Generate { page: Page::GatewayReference } => (gateway_file::reference(), true),
         Command::Generate { page: Page::AgentSchema } => (agent_file::schema(), true),
         Command::Generate { page: Page::AgentReference } => (agent_file::reference(), true),
+        Command::Generate { page: Page::FigureSchema } => (figure_file::schema(), true),
+        Command::Generate { page: Page::FigureReference } => (figure_file::reference(), true),
     };
     print(&text)?;
     Ok(if met { 0 } else { NOT_MET })

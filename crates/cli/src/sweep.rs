@@ -6,7 +6,7 @@ use crate::outcome::{Failure, print_message};
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
-use bentpipe_sweep::{Error, Job, Shard};
+use bentpipe_sweep::{Error, Job, Shard, Summary};
 use clap::Args;
 use indicatif::ProgressBar;
 use rustix::time::{ClockId, clock_gettime};
@@ -72,25 +72,34 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
         threads: args.threads.into(),
     };
     let clock = Clock::start();
-    // draws nothing if standard error is no terminal
+    let done = with_bar(|progress| bentpipe_sweep::sweep(&job, &args.out, progress));
+    let done = done.map_err(|error| failure(error, args, &source))?;
+    print_summary(done, &args.out, clock);
+    Ok(String::new())
+}
+
+/// Shows the progress of runs; draws nothing if standard error is no terminal.
+pub(crate) fn with_bar<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
     let bar = ProgressBar::new(0);
-    let progress = |done: usize, of: usize| {
+    let done = work(&|done: usize, of: usize| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
-    };
-    let done = bentpipe_sweep::sweep(&job, &args.out, &progress);
+    });
     bar.finish_and_clear();
-    let done = done.map_err(|error| failure(error, args, &source))?;
+    done
+}
+
+/// Prints how many runs were made, and in which time.
+pub(crate) fn print_summary(done: Summary, out: &Path, clock: Clock) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     print_message(&format!(
         "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
         done.executed,
         done.already_stored,
-        args.out.display(),
+        out.display(),
         cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
         clock.now().as_secs_f64(),
     ));
-    Ok(String::new())
 }
 
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
@@ -105,6 +114,7 @@ fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     match error {
         Error::File { .. } => Failure::run(error),
         Error::Input(text) => Failure::input(text),
+        Error::Figure(diagnostic) => diagnostic.into(),
         Error::Metric { text, error } => unmeasurable(&text, &error, args, source).into(),
         Error::Cell { diagnostic, cell } => in_axis(diagnostic, &cell, args).into(),
     }

@@ -46,6 +46,12 @@ impl FittedAxis {
         }
     }
 
+    /// An axis with a tick at each of 1, 2, 3 and so on, called by its name.
+    pub(crate) fn named(names: &[String]) -> Self {
+        let ticks = names.iter().enumerate().map(|(n, name)| (n as f64 + 1.0, name.clone())).collect();
+        Self { scale: Scale::Linear, low: 0.5, high: names.len() as f64 + 0.5, ticks }
+    }
+
     fn linear(mut low: f64, mut high: f64, fit: Fit, count: u32) -> Self {
         if fit == Fit::Round && low >= 0.0 && low <= 0.6 * high {
             low = 0.0;

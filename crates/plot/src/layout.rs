@@ -24,6 +24,10 @@ pub(crate) struct Layout {
     pub(crate) top: f64,
     pub(crate) bottom: f64,
     pub(crate) x: FittedAxis,
+    /// Labels of the ticks of `x`, in lines.
+    pub(crate) x_ticks: Vec<Vec<String>>,
+    /// Height of these lines below the first.
+    pub(crate) x_ticks_high: f64,
     pub(crate) y: FittedAxis,
     pub(crate) x_label: String,
     pub(crate) legend: Vec<LegendEntry>,
@@ -52,11 +56,16 @@ impl Layout {
         let y_label = lines(&plot.y.label, fitting);
         let note = plot.note.as_deref().map(|n| lines(n, fitting)).unwrap_or_default();
         let widest = y.ticks.iter().map(|t| width(&t.1)).fold(0.0, f64::max);
-        let last = x.ticks.last().map_or(0.0, |t| width(&t.1));
+        let named = !plot.x.names.is_empty();
+        // names share the width, numbers never need more than a line
+        let share = if named { (fitting - widest) / plot.x.names.len() as f64 - 6.0 } else { f64::INFINITY };
+        let x_ticks: Vec<Vec<String>> = x.ticks.iter().map(|t| lines(&t.1, share)).collect();
+        let x_ticks_high = LINE * x_ticks.iter().map(Vec::len).max().unwrap_or(1).saturating_sub(1) as f64;
+        let last = if named { 0.0 } else { x.ticks.last().map_or(0.0, |t| width(&t.1)) };
         let top = EDGE + TITLE_LINE * title.len() as f64 + LINE * y_label.len() as f64 + 10.0;
         let bottom = top + high;
-        let legend = entries(plot, whole, bottom + 56.0);
-        let after = legend.last().map_or(bottom + 42.0, |e| e.y + 10.0);
+        let legend = entries(plot, whole, bottom + x_ticks_high + 56.0);
+        let after = legend.last().map_or(bottom + x_ticks_high + 42.0, |e| e.y + 10.0);
         Self {
             width: whole,
             height: after + LINE * note.len() as f64 + EDGE,
@@ -69,6 +78,8 @@ impl Layout {
             title,
             y_label,
             x,
+            x_ticks,
+            x_ticks_high,
             y,
             legend,
             note,
@@ -107,9 +118,14 @@ fn fit_axes(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
     let shown = |(style, p): (Style, &crate::Point)| {
         let y = style != Style::Band;
         let range = p.range.filter(|_| !matches!(style, Style::Line | Style::Steps));
-        [y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()
+        let zero = (style == Style::Bars).then_some(0.0);
+        [zero, y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()
     };
     let fit = if plot.curves.iter().any(|c| c.style.has_markers()) { Fit::Padded } else { Fit::Tight };
-    let x = FittedAxis::new(&plot.x, points().map(|(_, p)| p.x), fit, across);
+    let x = if plot.x.names.is_empty() {
+        FittedAxis::new(&plot.x, points().map(|(_, p)| p.x), fit, across)
+    } else {
+        FittedAxis::named(&plot.x.names)
+    };
     (x, FittedAxis::new(&plot.y, points().flat_map(shown), Fit::Round, up))
 }

@@ -55,6 +55,8 @@ pub struct Axis {
     pub scale: Scale,
     /// Both ends; `None`, or ends that the axis cannot have: chosen from the data.
     pub range: Option<(f64, f64)>,
+    /// Names of the values 1, 2, 3 and so on, in place of numbers; empty: numbers. For horizontal axes.
+    pub names: Vec<String>,
 }
 
 /// Scale of an axis.
@@ -108,11 +110,17 @@ pub enum Style {
     LineAndPoints,
     /// Only the ranges, as a shaded area.
     Band,
+    /// Bars from zero, 0.6 wide in units of the horizontal axis, with error bars for points with a range.
+    Bars,
 }
 
 impl Style {
     const fn has_markers(self) -> bool {
         matches!(self, Self::Points | Self::LineAndPoints)
+    }
+
+    const fn has_error_bars(self) -> bool {
+        self.has_markers() || matches!(self, Self::Bars)
     }
 }
 
@@ -163,6 +171,12 @@ pub enum Marker {
     Diamond,
     /// An open circle.
     Ring,
+    /// An open square, slightly larger than [`Marker::Square`].
+    HollowSquare,
+    /// An open triangle, larger than [`Marker::Triangle`].
+    HollowTriangle,
+    /// An open diamond, larger than [`Marker::Diamond`].
+    HollowDiamond,
     /// A cross.
     Cross,
     /// Very small dot, for thousands of points.
@@ -207,12 +221,12 @@ impl Plot {
 impl Axis {
     /// A linear axis with a range chosen from the data.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Linear, range: None }
+        Self { label: label.into(), scale: Scale::Linear, ..Self::default() }
     }
 
     /// A logarithmic axis with a range chosen from the data.
     pub fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Log, range: None }
+        Self { label: label.into(), scale: Scale::Log, ..Self::default() }
     }
 
     /// Sets the range.

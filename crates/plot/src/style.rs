@@ -65,6 +65,9 @@ impl Marker {
             Self::Triangle => ("m0-3.8l3.6 6.4h-7.2z", true),
             Self::Diamond => ("m0-4l3.6 4l-3.6 4l-3.6-4z", true),
             Self::Ring => ("m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", false),
+            Self::HollowSquare => ("m-4.5-4.5h9v9h-9z", false),
+            Self::HollowTriangle => ("m0-6.5l5.8 10.2h-11.6z", false),
+            Self::HollowDiamond => ("m0-6.5l5.8 6.5l-5.8 6.5l-5.8-6.5z", false),
             Self::Cross => ("m-3-3l6 6m0-6l-6 6", false),
             Self::Speck => ("m-.8-.8h1.6v1.6h-1.6z", true),
         }

@@ -10,6 +10,8 @@ use crate::{Curve, Marker, Mode, Plot, Style};
 
 /// Half the width of the caps of error bars.
 const CAP: f64 = 4.0;
+/// Width of bars, in units of the horizontal axis.
+const BAR: f64 = 0.6;
 
 pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
     let layout = Layout::new(plot);
@@ -85,15 +87,22 @@ impl SvgWriter {
         self.line((left, bottom), (right, bottom));
         self.line((left, top), (left, bottom));
         self.out.push_str("</g>\n");
-        for (v, text) in &layout.x.ticks {
+        for ((v, _), lines) in layout.x.ticks.iter().zip(&layout.x_ticks) {
             let x = layout.at_x(*v).unwrap_or(left);
-            self.text((x, bottom + 17.0), "middle", "", text);
+            for (n, text) in lines.iter().enumerate() {
+                self.text((x, bottom + 17.0 + LINE * n as f64), "middle", "", text);
+            }
         }
         for (v, text) in &layout.y.ticks {
             let y = layout.at_y(*v).unwrap_or(bottom);
             self.text((left - 6.0, y + 4.5), "end", "", text);
         }
-        self.text((f64::midpoint(left, right), bottom + 36.0), "middle", "", &layout.x_label);
+        self.text(
+            (f64::midpoint(left, right), bottom + layout.x_ticks_high + 36.0),
+            "middle",
+            "",
+            &layout.x_label,
+        );
     }
 
     /// Draws all curves, clipped to the data area; markers are drawn whole or not at all.
@@ -132,9 +141,10 @@ impl SvgWriter {
             }
             Style::Steps => self.lines(&stairs(curve, layout), look.dash),
             Style::Band => self.band(curve, layout),
+            Style::Bars => self.bars(curve, layout),
             Style::Points => {}
         }
-        if !curve.style.has_markers() {
+        if !curve.style.has_error_bars() {
             return;
         }
         let mut path = SvgWriter::default();
@@ -176,6 +186,24 @@ impl SvgWriter {
             self.connect(high.iter().chain(low.iter().rev()));
             self.out.push_str("z\" fill=\"currentColor\" fill-opacity=\".22\" stroke=\"none\"/>\n");
         }
+    }
+
+    fn bars(&mut self, curve: &Curve, layout: &Layout) {
+        let zero = layout.at_y(0.0).unwrap_or(layout.bottom);
+        for p in &curve.points {
+            let ends = layout.at_x(p.x - BAR / 2.0).zip(layout.at_x(p.x + BAR / 2.0));
+            let (Some((left, right)), Some(y)) = (ends, layout.at_y(p.y)) else { continue };
+            self.rectangle((left, y.min(zero)), (right - left, (zero - y).abs()));
+        }
+    }
+
+    /// Draws a half transparent rectangle from its upper left corner.
+    fn rectangle(&mut self, (x, y): (f64, f64), (w, h): (f64, f64)) {
+        let [x, y, w, h] = [x, y, w, h].map(Coordinate);
+        let _ = writeln!(
+            self.out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"currentColor\" fill-opacity=\".22\"/>"
+        );
     }
 
     /// Draws markers; returns true if there were any.
@@ -221,13 +249,7 @@ impl SvgWriter {
                 Style::Line | Style::Steps | Style::LineAndPoints => {
                     self.lines(&[vec![(x, y), (end, y)]], look.dash);
                 }
-                Style::Band => {
-                    let [x, y, w, h] = [x, y - 5.0, SAMPLE, 10.0].map(Coordinate);
-                    let _ = writeln!(
-                        self.out,
-                        "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"currentColor\" fill-opacity=\".22\"/>"
-                    );
-                }
+                Style::Band | Style::Bars => self.rectangle((x, y - 5.0), (SAMPLE, 10.0)),
                 Style::Points => {}
             }
             if curve.style.has_markers() {

@@ -52,6 +52,26 @@ fn an_error_bar_does_not_pull_an_axis_below_zero_that_no_value_reaches() {
 }
 
 #[test]
+fn bars_stand_on_zero_over_their_names() {
+    let names = ["with a name of several words", "two", "three"].map(str::to_owned).to_vec();
+    let bars = Curve::through("ours", Style::Bars, [(1.0, 20.0), (2.0, 19.0), (3.0, 20.0)]);
+    let x = Axis { names, ..Axis::default() };
+    let svg = plot(x, Axis::linear("Mbit/s"), vec![bars]).to_svg(Mode::Inline);
+    well_formed(&svg);
+    let attribute = |bar: &str, name: &str| -> f64 {
+        bar.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let drawn: Vec<&str> =
+        svg.lines().filter(|l| l.contains("<rect") && !l.contains("height=\"10\"")).collect();
+    let feet: Vec<i64> =
+        drawn.iter().map(|b| (attribute(b, " y") + attribute(b, "height")).round() as i64).collect();
+    assert_eq!(feet.len(), 3, "{svg}");
+    assert!(feet.iter().all(|f| *f == feet[0]), "{feet:?}");
+    assert!(attribute(drawn[1], "height") > 0.9 * attribute(drawn[0], "height"), "from zero: {drawn:?}");
+    assert!(svg.contains(">two</text>") && svg.contains(">several words</text>"), "{svg}");
+}
+
+#[test]
 fn a_logarithmic_axis_leaves_out_what_it_cannot_show() {
     let curve = Curve::new(
         "ber",
@@ -124,7 +144,7 @@ proptest! {
         values in prop::collection::vec((any::<f64>(), any::<f64>(), prop::option::of((any::<f64>(), any::<f64>()))), 0..40),
         log in any::<(bool, bool)>(),
         range in prop::option::of(any::<(f64, f64)>()),
-        style in prop::sample::select(vec![Style::Line, Style::Steps, Style::Points, Style::LineAndPoints, Style::Band]),
+        style in prop::sample::select(vec![Style::Line, Style::Steps, Style::Points, Style::LineAndPoints, Style::Band, Style::Bars]),
     ) {
         let axis = |log| if log { Axis::log("a") } else { Axis::linear("a") };
         let points = values.iter().map(|&(x, y, range)| Point { x, y, range }).collect();

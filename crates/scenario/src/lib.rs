@@ -12,6 +12,7 @@ mod amount;
 mod change;
 mod custom;
 mod diagnostic;
+pub mod figure_file;
 mod form;
 pub mod gateway_file;
 mod keys;

@@ -88,26 +88,32 @@ impl Read for Vec<Axis> {
 fn axis_values(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for item in items(value, name, "a list of values", MAX_VALUES)? {
-        let text = match &item.kind {
-            Kind::Text(text) | Kind::Raw(text) => text.clone(),
-            Kind::Integer(n) => n.to_string(),
-            Kind::Number(n) if n.is_finite() => format!("{n:?}"),
-            Kind::Number(_) => return Err(Fault::new(item.span, "this number must be finite", "")),
-            Kind::Switch(on) => on.to_string(),
-            Kind::Array(_) | Kind::Table(_) => return Err(wrong(item, name, "a list of single values")),
-        };
-        if reference(&text).is_some() {
-            bail!(item.span, "the value of an axis cannot refer to a parameter");
-        }
-        if text.len() > MAX_VALUE {
-            bail!(item.span, "this is too long", "the limit is {MAX_VALUE} bytes");
-        }
+        let text = value_text(name, item)?;
         if all.contains(&text) {
             bail!(item.span, "axis `{name}` has this value twice", "the same runs would be made again");
         }
         all.push(text);
     }
     Ok(all)
+}
+
+/// Reads a single value as the text that `--set` takes. `name` is what it is a value of.
+pub(crate) fn value_text(name: &str, item: &Value) -> Result<String> {
+    let text = match &item.kind {
+        Kind::Text(text) | Kind::Raw(text) => text.clone(),
+        Kind::Integer(n) => n.to_string(),
+        Kind::Number(n) if n.is_finite() => format!("{n:?}"),
+        Kind::Number(_) => return Err(Fault::new(item.span, "this number must be finite", "")),
+        Kind::Switch(on) => on.to_string(),
+        Kind::Array(_) | Kind::Table(_) => return Err(wrong(item, name, "a list of single values")),
+    };
+    if reference(&text).is_some() {
+        bail!(item.span, "the value of an axis cannot refer to a parameter");
+    }
+    if text.len() > MAX_VALUE {
+        bail!(item.span, "this is too long", "the limit is {MAX_VALUE} bytes");
+    }
+    Ok(text)
 }
 
 const MAX_PAIRS: usize = 100_000;

@@ -2,6 +2,7 @@
 
 mod support;
 
+use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
 use bentpipe_scenario::{Diagnostic, Files, Source, load, load_with, to_toml};
 use proptest::prelude::*;
 use support::{DUMBBELL, GRAPH, RICH, SATELLITE, edit, refuses};
@@ -13,6 +14,12 @@ const BASES: [&str; 6] = [
     GRAPH,
     include_str!("../../../scenarios/demo.toml"),
     include_str!("../../../scenarios/sharing.toml"),
+];
+
+const FIGURES: [&str; 3] = [
+    include_str!("../../../papers/000/figure-3.toml"),
+    include_str!("../../../papers/003/figure-5.toml"),
+    include_str!("../../../papers/004/table-2.toml"),
 ];
 
 /// Tokens with a meaning in scenario files.
@@ -134,6 +141,22 @@ proptest! {
     ) {
         let sets: Vec<_> = set.into_iter().collect();
         answers(&mutate(BASES[base], &mutations), &sets);
+    }
+
+    #[test]
+    fn mutated_figures_are_answered(
+        base in 0..FIGURES.len(),
+        mutations in prop::collection::vec(mutation(), 1..4),
+    ) {
+        let text = mutate(FIGURES[base], &mutations);
+        let refused = match figure_file::load(&Source::new("fuzz.toml", text.as_str())) {
+            Ok(FigureFile { scenario: ScenarioRef::Inline(scenario), .. }) => load(&scenario, &[], None).err(),
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        if let Some(error) = refused {
+            makes_sense(&error, &text);
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub enum Error {
         /// Axes and their values in this cell.
         cell: Vec<(String, String)>,
     },
+    /// A figure file does not fit its scenario.
+    #[error("{0}")]
+    Figure(Box<Diagnostic>),
     /// A metric is invalid.
     #[error("{error}")]
     Metric {

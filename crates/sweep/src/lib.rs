@@ -6,6 +6,7 @@
 //! so they do not depend on threads, interruptions or shards.
 
 mod error;
+pub mod figure;
 pub mod find;
 mod key;
 mod manifest;
@@ -19,11 +20,12 @@ mod table;
 mod write;
 
 use bentpipe_report::Report;
+use bentpipe_scenario::Scenario;
 pub use error::Error;
 use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
 use plan::{Plan, Run};
-use rayon::prelude::*;
+use rayon::{ThreadPool, prelude::*};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +47,7 @@ pub struct Summary {
 /// The first error in the input, or a file that cannot be read or written.
 pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
-    let pool = pool(job)?;
+    let pool = threads(job.threads)?;
     // find all errors in the input before anything is written
     pool.install(|| plan.compute_keys(job))?;
     let store = Store::open(out)?;
@@ -60,16 +62,8 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
             pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
         summary.already_stored += mine.len() - missing.len();
         let before = summary.already_stored + summary.executed;
-        let counter = AtomicUsize::new(before);
-        progress(before, before + missing.len());
-        pool.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|run| {
-                store.write(&run.key, &execute_run(job, &plan, run)?)?;
-                let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
-                progress(so_far, before + missing.len());
-                Ok(())
-            })
-        })?;
+        let make = |run: &&Run| store.write(&run.key, &execute_run(job, &plan, run)?);
+        make_all(&pool, &missing, before, make, progress)?;
         summary.executed += missing.len();
         done = plan.runs.len();
         if !plan.extend(&store)? {
@@ -85,17 +79,41 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
     Ok(summary)
 }
 
-fn pool(job: &Job<'_>) -> Result<rayon::ThreadPool, Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
-    pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))
+fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
+    simulate(&job.load(&plan.cells[run.cell], Some(run.seed))?, &run.key)
 }
 
-fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
-    let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
-    if key::run_key(&scenario) != run.key {
+/// Makes runs in parallel. `before` is the number of those finished before.
+fn make_all<T: Sync>(
+    pool: &ThreadPool,
+    missing: &[T],
+    before: usize,
+    make: impl Fn(&T) -> Result<(), Error> + Sync,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(), Error> {
+    let counter = AtomicUsize::new(before);
+    progress(before, before + missing.len());
+    pool.install(|| {
+        missing.par_iter().with_max_len(1).try_for_each(|one| {
+            make(one)?;
+            let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(so_far, before + missing.len());
+            Ok(())
+        })
+    })
+}
+
+/// Makes a run whose name in the store is `key`.
+fn simulate(scenario: &Scenario, key: &str) -> Result<Report, Error> {
+    if key::run_key(scenario) != key {
         return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
     }
-    Ok(bentpipe_sim::run(&scenario))
+    Ok(bentpipe_sim::run(scenario))
+}
+
+fn threads(number: usize) -> Result<ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number).build();
+    pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))
 }
 
 /// Merges the shards of a sweep into `out` and writes the tables.

@@ -9,7 +9,7 @@ use core::fmt::Write as _;
 /// Maximum number of rows of the table; the CSV file has all.
 const MOST_ROWS: usize = 500;
 
-const REST: &str = "\
+pub(crate) const REST: &str = "\
 .small{font-size:.875rem;color:var(--plot-grey)}
 @media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}}
 ";
@@ -99,7 +99,7 @@ pub(crate) fn cells(out: &mut String, table: &Table, heading: &str) {
 }
 
 /// Formats `1.234 ± 0.056` with the significant digits.
-fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
+pub(crate) fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
     let Some(mean) = figure.mean.map(|m| m * scale) else { return "no value".to_owned() };
     match figure.half_width.map(|w| w * scale) {
         Some(width) if width > 0.0 => {
@@ -113,7 +113,7 @@ fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
 }
 
 /// Formats six digits without trailing zeros.
-fn rounded(value: f64) -> String {
+pub(crate) fn rounded(value: f64) -> String {
     decimals(value, digits_after_point(value, 6))
 }
 
@@ -135,7 +135,7 @@ fn digits_after_point(value: f64, significant: usize) -> usize {
     places
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -5,6 +5,7 @@ use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
 use bentpipe_report::{Metric, Unit};
 use bentpipe_scenario::{Dimension, parse_amount};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of curves of a plot.
@@ -84,26 +85,33 @@ fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
     let amounts =
         amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.dimension == a[0].dimension))?;
     let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
-    let label = |unit: &str| format!("{}{unit}", table.axes[axis]);
-    let (unit, scale) = match amounts[0].dimension {
+    let (unit, scale) = axis_unit(amounts[0].dimension, most, || values(table, axis).into_iter());
+    Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+}
+
+/// Returns what follows the name of an axis, and plot units per base unit, for values up to `most`.
+pub(crate) fn axis_unit<'a, I: Iterator<Item = &'a str>>(
+    dimension: Dimension,
+    most: f64,
+    texts: impl Fn() -> I,
+) -> (Cow<'static, str>, f64) {
+    let (unit, scale) = match dimension {
         Dimension::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
         Dimension::Rate => (", kbit/s", 1e-3),
         Dimension::Time if most < 1.0 => (", ms", 1e3),
         Dimension::Time => (", s", 1.0),
         Dimension::Bytes if most >= 10e3 => (", kB", 1e-3),
         Dimension::Bytes => (", B", 1.0),
-        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => (", segments", 1.0),
-        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
+        Dimension::Pieces if texts().all(|v| v.contains("segment")) => (", segments", 1.0),
+        Dimension::Pieces if texts().all(|v| v.contains("packet")) => (", packets", 1.0),
         Dimension::Pieces => (", packets or segments", 1.0),
         Dimension::Bare => ("", 1.0),
-        Dimension::Decimal(unit) => {
-            return Some(HorizontalAxis { axis, label: label(&format!(", {unit}")), scale: 1.0 });
-        }
+        Dimension::Decimal(unit) => return (format!(", {unit}").into(), 1.0),
     };
-    Some(HorizontalAxis { axis, label: label(unit), scale })
+    (unit.into(), scale)
 }
 
-/// Returns axis label and scale of a metric.
+/// Returns axis label and scale of a metric: rates are drawn in Mbit/s.
 pub(crate) fn unit(metric: &Metric) -> (String, f64) {
     let label = metric.label();
     if metric.unit() == Unit::Rate {

@@ -18,7 +18,7 @@ pub use vary::Vary;
 use crate::error::{Error, metric_error};
 use crate::plan::{Job, Plan, Run};
 use crate::store::Store;
-use crate::{Summary, execute_run, pool};
+use crate::{Summary, execute_run, threads};
 use bentpipe_report::Report;
 use bentpipe_scenario::SweepSpec;
 use rayon::ThreadPool;
@@ -71,7 +71,7 @@ pub fn find(
     find.vary.whole = whole;
     let mut runner = Runner {
         find,
-        pool: pool(&find.job)?,
+        pool: threads(find.job.threads)?,
         store: out.map(Store::open).transpose()?,
         title: String::new(),
         summary: Summary { executed: 0, already_stored: 0 },

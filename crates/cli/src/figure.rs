@@ -1,0 +1,115 @@
+//! `bentpipe figure`: a figure or table from its file.
+
+use crate::input::{self, Beside};
+use crate::outcome::Failure;
+use crate::shipped;
+use crate::sweep::{print_summary, with_bar};
+use bentpipe_os::Clock;
+use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
+use bentpipe_scenario::{Diagnostic, Source};
+use bentpipe_sweep::Error;
+use bentpipe_sweep::figure::{FigureJob, figure};
+use std::path::{Path, PathBuf};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe figure papers/004/table-2.toml --out table/
+  bentpipe figure my-figure.toml --quick --out figure/";
+
+/// Options of `bentpipe figure`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Figure {
+    /// Figure file.
+    pub(crate) file: PathBuf,
+    /// Make the shorter version that the file has, with its wider tolerance.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Number of threads; 0 for one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub(crate) threads: u16,
+    /// Folder for runs, figure, tables and page.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+/// Makes the figure; returns the verdicts, and whether no statement differs.
+pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
+    let source = input::file(&options.file)?;
+    let file = figure_file::load(&source)?;
+    let quick = if options.quick { " --quick" } else { "" };
+    let job = FigureJob {
+        file: &file,
+        scenario: &scenario(&file, &options.file)?,
+        files: &Beside(&options.file),
+        quick: options.quick,
+        threads: options.threads.into(),
+        // the folder is left out, so that the tables do not depend on it
+        command: format!("bentpipe figure {}{quick} --out DIR", options.file.display()),
+    };
+    let clock = Clock::start();
+    let made = with_bar(|progress| figure(&job, &options.out, progress)).map_err(|error| match error {
+        Error::File { .. } => Failure::run(error),
+        _ => Failure::input(error),
+    })?;
+    print_summary(made.runs, &options.out, clock);
+    Ok((made.to_text(), !made.differs()))
+}
+
+/// Returns the scenario of a figure: its own text, a file beside it, or one that comes with the program.
+fn scenario(file: &FigureFile, path: &Path) -> Result<Source, Failure> {
+    let named = match &file.scenario {
+        ScenarioRef::Inline(source) => return Ok(source.clone()),
+        ScenarioRef::Named(named) => named,
+    };
+    let is_path =
+        Path::new(&named.value).extension().is_some_and(|e| e == "toml") || named.value.contains('/');
+    if is_path {
+        let beside = path.parent().unwrap_or(Path::new("")).join(&named.value);
+        return input::file(&beside).map_err(|failure| {
+            let shown = beside.display();
+            match std::fs::metadata(&beside) {
+                Ok(_) => failure,
+                Err(error) => Box::<Diagnostic>::into(named.fault(format!("{shown}: {error}"), "")),
+            }
+        });
+    }
+    shipped::scenario(&named.value).map_err(|(near, help)| {
+        let mut fault = named.fault(format!("there is no scenario `{}`", named.value), near);
+        fault.help.extend(help);
+        fault.into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_sweep::figure::check;
+
+    /// Every figure file of the repository names scenarios, parameters and metrics that exist.
+    #[test]
+    fn the_figures_of_papers_can_be_run() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+        let papers = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+        let files = papers.flat_map(|p| std::fs::read_dir(p).unwrap().map(|f| f.unwrap().path()));
+        let mut number = 0;
+        for path in files {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let file = figure_file::load(&Source::new(path.display().to_string(), text))
+                .unwrap_or_else(|e| panic!("{e}"));
+            let scenario = scenario(&file, &path).unwrap_or_else(|e| panic!("{}", e.text));
+            for quick in [false, true].into_iter().take(if file.quick.is_some() { 2 } else { 1 }) {
+                let (files, command) = (&Beside(&path), String::new());
+                let job = FigureJob { file: &file, scenario: &scenario, files, quick, threads: 1, command };
+                check(&job).unwrap_or_else(|e| panic!("{e}"));
+            }
+            assert!(
+                file.paper.is_some() && file.item.is_some() && file.source.is_some(),
+                "{}",
+                path.display()
+            );
+            assert!(!file.statements.is_empty(), "{}: a figure of a paper states something", path.display());
+            number += 1;
+        }
+        assert!(number >= 6);
+    }
+}

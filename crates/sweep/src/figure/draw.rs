@@ -1,0 +1,114 @@
+//! The picture: our curves with error bars, filled marks and lines; what sources print as hollow marks
+//! without lines. So they differ without colour. Rows of a table are bars.
+
+use super::plan::Plan;
+use super::{Cells, Estimate, FigureJob};
+use crate::pictures::axis_unit;
+use bentpipe_plot::{Axis, Colour, Curve, Marker, Plot, Point, Style};
+use bentpipe_scenario::figure_file::{Across, PrintedPoints, Scale};
+use bentpipe_sim::reference::in_unit;
+
+/// Marks of curves, and of what is printed about them.
+const MARKS: [(Marker, Marker); 4] = [
+    (Marker::Dot, Marker::Ring),
+    (Marker::Square, Marker::HollowSquare),
+    (Marker::Triangle, Marker::HollowTriangle),
+    (Marker::Diamond, Marker::HollowDiamond),
+];
+const COLOURS: [Colour; 6] =
+    [Colour::Blue, Colour::Vermilion, Colour::Green, Colour::Purple, Colour::Orange, Colour::Ink];
+
+pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
+    let file = job.file;
+    let (label, scale) = vertical(job, plan);
+    let names = match &file.across {
+        None => file.curves.iter().map(|c| c.name.value.clone()).collect(),
+        Some(a) if a.dimension.is_none() => a.values.iter().map(|v| v.value.clone()).collect(),
+        Some(_) => Vec::new(),
+    };
+    let (mut x, x_scale) = horizontal(file.across.as_ref());
+    x.names = names;
+    let mut curves =
+        if file.across.is_some() { ours(job, cells, (x_scale, scale)) } else { vec![rows(cells, scale)] };
+    curves.extend(file.references.iter().enumerate().map(|(n, r)| printed(n, r, plan, (x_scale, scale))));
+    let of_x = file.across.as_ref().map_or("the rows of the table", |a| &a.label);
+    let mut note = "Error bars: 95 % interval of the mean.".to_owned();
+    if !file.references.is_empty() {
+        note += " Hollow marks: printed by the source.";
+    }
+    Plot {
+        title: file.title.clone(),
+        description: format!(
+            "{label} over {of_x}, mean and 95 % interval; hollow marks: printed by the source"
+        ),
+        x,
+        y: axis(file.scale, label),
+        curves,
+        note: Some(note),
+        ..Plot::default()
+    }
+}
+
+/// Returns the label of the values, and plot units per unit of the metric. Rows of a table may have metrics
+/// of their own, so its label is the unit alone.
+pub(crate) fn vertical(job: &FigureJob<'_>, plan: &Plan) -> (String, f64) {
+    let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
+    if job.file.across.is_some() {
+        return (label, scale);
+    }
+    (label.rsplit_once(", ").map_or(label.as_str(), |(_, unit)| unit).to_owned(), scale)
+}
+
+/// Returns the horizontal axis, and plot units per base unit.
+fn horizontal(across: Option<&Across>) -> (Axis, f64) {
+    let Some(across) = across else { return (Axis::linear(""), 1.0) };
+    let most = across.positions.iter().copied().fold(0.0, f64::max);
+    let texts = || across.values.iter().map(|v| v.value.as_str());
+    let (unit, scale) = across.dimension.map_or(("".into(), 1.0), |d| axis_unit(d, most, texts));
+    let label = format!("{}{unit}", across.label);
+    (axis(across.scale, label), scale)
+}
+
+fn axis(scale: Scale, label: String) -> Axis {
+    if scale == Scale::Log { Axis::log(label) } else { Axis::linear(label) }
+}
+
+fn point(x: f64, values: &[Option<f64>], scale: f64) -> Point {
+    let Estimate { mean, half_width, .. } = Estimate::new(values);
+    let y = mean.map_or(f64::NAN, |m| m * scale);
+    half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h * scale))
+}
+
+/// One curve for each of the figure. One that is not run has no points, but keeps its name and marks.
+fn ours(job: &FigureJob<'_>, cells: &Cells, (x_scale, scale): (f64, f64)) -> Vec<Curve> {
+    let positions = job.file.across.as_ref().map_or(&[][..], |a| &a.positions);
+    let curve =
+        |(n, (curve, cells)): (usize, (&bentpipe_scenario::figure_file::FigureCurve, &Vec<super::Cell>))| {
+            let mut points: Vec<Point> = positions
+                .iter()
+                .zip(cells)
+                .map(|(x, cell)| point(x * x_scale, &cell.values, scale))
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Curve::new(curve.name.value.clone(), Style::LineAndPoints, points)
+                .colour(COLOURS[n % COLOURS.len()])
+                .marker(MARKS[n % MARKS.len()].0)
+        };
+    job.file.curves.iter().zip(cells).enumerate().map(curve).collect()
+}
+
+/// All rows of a table as one series.
+fn rows(cells: &Cells, scale: f64) -> Curve {
+    let rows = cells.iter().enumerate().filter_map(|(n, cells)| Some((n, cells.first()?)));
+    let points = rows.map(|(n, cell)| point(n as f64 + 1.0, &cell.values, scale)).collect();
+    Curve::new("bentpipe", Style::Bars, points).colour(COLOURS[0])
+}
+
+fn printed(index: usize, of: &PrintedPoints, plan: &Plan, (x_scale, scale): (f64, f64)) -> Curve {
+    let n = of.curve.unwrap_or(index);
+    // units were checked with the plan
+    let value = |v| in_unit(plan.unit, v).unwrap_or(f64::NAN) * scale;
+    let points = of.points.iter().map(|(x, y)| Point::new(x * x_scale, value(y.value.amount))).collect();
+    let colour = if of.curve.is_some() { COLOURS[n % COLOURS.len()] } else { Colour::Grey };
+    Curve::new(of.name.clone(), Style::Points, points).colour(colour).marker(MARKS[n % MARKS.len()].1)
+}
