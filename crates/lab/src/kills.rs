@@ -238,14 +238,16 @@ impl Tally {
     }
 
     /// True if nothing was seen that must not happen, and all was seen that `plan` is for: rates that
-    /// change, a stream that goes on without the router, and agents of method `kernel` whose streams go on,
-    /// or others whose ends are reset in the middle. Three kills or more.
+    /// change, a stream that goes on without the router, and agents of method `kernel` nine tenths of whose
+    /// streams go on, or others whose ends are reset in the middle. Three kills or more.
     pub fn is_fine(&self, plan: &Plan) -> bool {
-        let resets = plan.method == Method::Split && plan.within > OPENING;
-        let ended = if resets { self.reset } else { self.whole };
-        let is_tried =
-            self.reductions.iter().all(|n| *n > 0.0) && ended[1] + ended[2] > 0 && self.whole[0] > 0;
-        self.faults.is_empty() && is_tried
+        let agents = |of: [usize; 3]| of[1] + of[2];
+        let is_ended = match plan.method {
+            Method::Kernel => 10 * agents(self.whole) >= 9 * agents(self.kills),
+            Method::Split => agents(if plan.within > OPENING { self.reset } else { self.whole }) > 0,
+        };
+        let is_tried = self.reductions.iter().all(|n| *n > 0.0) && self.whole[0] > 0;
+        self.faults.is_empty() && is_tried && is_ended
     }
 
     /// The figures in one line.

@@ -74,8 +74,8 @@ fn come_and_go(sim: &Simulator, list: &mut List, ip: &str) {
 fn longest_queue(rtt_s: f64) -> f64 {
     let sum = |n: u64| (1..=n).map(|i| 1.0 / i as f64).sum::<f64>();
     let (before, more) = STEP;
-    let fair = before as f64 / (before + more) as f64;
-    let excess = sum(before + more) - sum(before) - (1.0 - fair) + (0.5 - fair);
+    // those before give up half of what there is, whatever their number and that of the new ones
+    let excess = sum(before + more) - sum(before) - 0.5;
     let bursts = FIRST_BURST * more as f64;
     excess * (SHARED_OUT * RATE * rtt_s / PACKET + bursts) + bursts + (before + more) as f64
 }

@@ -20,7 +20,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     for (within, when) in [(MIDWAY, ""), (OPENING, ", while they open")] {
         line(list, &format!("{count} x {what}{when}"), setup.bentpipe(), &plan(Method::Split, within));
     }
-    let what = "the same with the method kernel: every byte, never silent for longer than TCP's timeouts";
+    let what = "the same with the method kernel: whole or reset, nine in ten whole, silent for at most TCP's timeouts";
     for (within, when) in [(MIDWAY, ""), (OPENING, ", while they open")] {
         let what = format!("{count} x {what}{when}");
         match lacks_for_bpf() {
