@@ -16,7 +16,6 @@
 
 use crate::flows::FlowKey;
 use bentpipe_base::{Duration, Instant};
-use core::ops::Bound;
 use std::collections::BTreeSet;
 
 /// Unanswered requests that raise distrust.
@@ -148,8 +147,8 @@ impl HalfOpen {
             changed.extend(self.members.pop_last().map(|(_, key)| key));
         }
         let room = self.most_members - self.members.len();
-        let from = self.members.last().map_or(Bound::Unbounded, |last| Bound::Excluded(*last));
-        let next: Vec<_> = self.waiting.range((from, Bound::Unbounded)).take(room).copied().collect();
+        let others = self.waiting.iter().filter(|entry| !self.members.contains(entry));
+        let next: Vec<_> = others.take(room).copied().collect();
         changed.extend(next.iter().map(|(_, key)| *key));
         self.members.extend(next);
         changed

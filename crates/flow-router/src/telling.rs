@@ -25,7 +25,7 @@ pub(crate) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 /// Shortest time for which the old rate is tolerated.
 pub(crate) const LEAST_GRACE: Duration = Duration::from_millis(200);
 /// How long a flow may remain untold.
-const UNTOLD: Duration = Duration::from_secs(1);
+pub(crate) const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Intervals for which a flow is told without an answer before the time between grows.
 const PATIENCE: u32 = 8;
@@ -91,14 +91,28 @@ impl Telling {
     pub(crate) fn tell(&mut self, now: Instant, target: (u64, u64), grace: Duration) -> bool {
         let is_new = self.told.is_none() || self.is_below(target);
         if is_new {
-            if self.told.is_some() && (self.first.is_none() || now >= self.deadline) {
-                self.first = Some((self.target, self.deadline));
-            }
-            self.deadline = now + grace;
+            self.limit(now, target, grace);
         }
         self.target = target;
         self.told = Some(now);
         is_new
+    }
+
+    /// The flow is not told for some time, but enforced is a lower target all the same.
+    pub(crate) fn hold(&mut self, now: Instant, target: (u64, u64), grace: Duration) {
+        if self.told.is_none() {
+            self.target = target;
+        } else if self.is_below(target) {
+            self.limit(now, target, grace);
+        }
+    }
+
+    /// A new target, which is enforced after `grace`.
+    fn limit(&mut self, now: Instant, target: (u64, u64), grace: Duration) {
+        if self.told.is_some() && (self.first.is_none() || now >= self.deadline) {
+            self.first = Some((self.target, self.deadline));
+        }
+        (self.target, self.deadline) = (target, now + grace);
     }
 
     /// True if a response with these rates obeys.

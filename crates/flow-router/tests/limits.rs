@@ -6,7 +6,7 @@
 mod rig;
 
 use bentpipe_advice::tia1039::{Kind, RateType, Structure, structures, write};
-use bentpipe_base::{IpVersion, OtherOptions, Packet, Prefix, Rate};
+use bentpipe_base::{Flags, IpVersion, OtherOptions, Packet, Prefix, Rate};
 use bentpipe_flow_router::{ClassConfig, MANAGED, Policy, RouterConfig, Rule, SENDERS};
 use rig::{ACK, BOTH, Rig, SYN, SYN_ACK, Talk, field, guaranteed, mbps, rates};
 
@@ -82,6 +82,27 @@ fn a_sender_that_ignores_a_reduction_is_held_to_it_after_the_grace_time() {
     assert_eq!(rig.report()["reductions"], 1);
     // a raise gains nothing either
     assert_eq!(rig.raise(A, mbps(100)), mbps(4).bps());
+}
+
+#[test]
+fn a_flow_that_never_answers_is_held_to_each_reduction() {
+    let mut rig = Rig::new(mbps(8));
+    rig.open(A);
+    let share = |rig: &mut Rig, talk| {
+        let offer = rig.ask(talk, Structure::request(mbps(100)));
+        rig.answer(talk, SYN_ACK, &offer);
+        rates(&offer).0
+    };
+    assert_eq!(share(&mut rig, B), mbps(4).bps());
+    send_for(&mut rig, A, 8000, 3);
+    // it is not told for some seconds from here on
+    rig.passes(SENDERS, &B.there(ACK.with(Flags::FIN), 0));
+    let all = send_for(&mut rig, A, 200, 3);
+    assert!(all > 145, "all but what the bucket still lacks: {all}");
+    assert_eq!(share(&mut rig, C), mbps(4).bps());
+    send_for(&mut rig, A, 2400, 3);
+    let passed = send_for(&mut rig, A, 3000, 3);
+    assert!((1420..=1500).contains(&passed), "{passed} of 2250, 4.04 Mbit/s are 1457");
 }
 
 #[test]

@@ -307,16 +307,18 @@ impl Flow {
     /// Notes a packet that is withheld; true if the flow must be reset. A peer that signals cuts its data,
     /// and sends it again without a structure. What comes again and again as it was is data of a peer whose
     /// agent is gone: it would be withheld for ever, and delivered it might be no data. A structure alone,
-    /// which a peer repeats, is in a packet without PSH and FIN.
+    /// which a peer repeats, is in a packet without PSH and FIN. A forger must know what the host expects
+    /// and has sent: such a peer begins at its first byte without acknowledgment.
     pub(crate) fn is_stuck(&mut self, packet: &Packet) -> bool {
         let has_data = packet.body.len > 0 || packet.tcp.flags.0 & (Flags::PSH.0 | Flags::FIN.0) != 0;
-        if !has_data || !self.track.is_in_window(packet) {
+        if !has_data || !self.track.is_acceptable(packet) || self.track.is_ahead(packet) {
             return false;
         }
         let (at, expected, count) = self.withheld;
         let is_again = (at, expected) == (packet.tcp.seq, self.track.expected());
-        self.withheld = (packet.tcp.seq, self.track.expected(), if is_again { count + 1 } else { 1 });
-        self.withheld.2 >= MOST_WITHHELD
+        self.withheld =
+            (packet.tcp.seq, self.track.expected(), if is_again { count.saturating_add(1) } else { 1 });
+        self.withheld.2 == MOST_WITHHELD
     }
 
     /// True if the driver has to be told of the rate, which is then in `told`.

@@ -121,6 +121,11 @@ impl Track {
         tcp.flags.has(Flags::ACK) && acks && self.is_in_window(packet)
     }
 
+    /// True if a packet of the peer begins behind what the host expects.
+    pub(crate) fn is_ahead(&self, packet: &Packet) -> bool {
+        distance(packet.tcp.seq, self.expected) > 0
+    }
+
     /// True if the sequence numbers of a packet of the peer are within the host's window.
     pub(crate) fn is_in_window(&self, packet: &Packet) -> bool {
         let ends_after = distance(end(packet), self.expected) >= 0;

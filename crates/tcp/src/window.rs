@@ -145,7 +145,7 @@ impl ReceiveWindow {
         if now.since(self.round_began) >= rtt {
             let wish = self.round_read.saturating_mul(2);
             if wish > self.buffer && !rtt.is_zero() {
-                self.wished = wish;
+                self.wished = self.wished.max(wish);
                 self.buffer = wish.min(self.max);
             }
             self.round_began = now;

@@ -15,11 +15,15 @@
 use super::{FlowRouter, has};
 use crate::flow::{Flow, Phase, bps};
 use crate::flows::FlowKey;
+use crate::telling::UNTOLD;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, replace, structures};
 use bentpipe_base::{Duration, Flags, Instant, Packet, Proto, Rate, Seq};
 
 /// Bounds of the window in bytes.
 const WINDOW: (u64, u64) = (1 << 20, 1 << 28);
+
+/// So far behind, the last structure is no longer compared with: numbers wrap.
+const FORGOTTEN: u32 = 1 << 30;
 
 /// Who sent a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +75,11 @@ impl Flow {
         is_stream && (now.since(self.numbers.next_at) < within || self.numbers.told_at.is_some_and(was_told))
     }
 
+    /// True if new data has passed of late.
+    pub(crate) fn has_new_data(&self, now: Instant) -> bool {
+        now.since(self.numbers.next_at) < UNTOLD
+    }
+
     /// A packet of the sender carries a structure of this router.
     pub(crate) const fn note_told(&mut self, packet: &Packet) {
         self.numbers.told_at = Some(packet.tcp.seq);
@@ -87,6 +96,9 @@ impl Flow {
         let is_further = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() > 0;
         if self.numbers.next.is_none_or(is_further) {
             (self.numbers.next, self.numbers.next_at) = (Some(end), now);
+            // half of all numbers later it would compare as told
+            let is_near = |told: &Seq| end.0.wrapping_sub(told.0) < FORGOTTEN;
+            self.numbers.told_at = self.numbers.told_at.filter(is_near);
         }
     }
 }

@@ -39,10 +39,18 @@ impl FlowRouter {
         }
         let target = (available.map_or(0, Rate::bps), flow.reserved);
         let (interval, grace) = (flow.interval(), flow.grace());
-        if flow.is_sent_again(now, packet, interval) || flow.unheard.is_pause(now, interval) {
+        let mut telling = flow.telling.unwrap_or_else(|| Telling::begin(now, target, grace));
+        let is_again = flow.is_sent_again(now, packet, interval);
+        if is_again && flow.has_new_data(now) {
+            flow.telling = Some(telling);
             return;
         }
-        let mut telling = flow.telling.unwrap_or_else(|| Telling::begin(now, target, grace));
+        // a flow that repeats itself, or never answers, is limited all the same
+        if is_again || flow.unheard.is_pause(now, interval) {
+            telling.hold(now, target, grace);
+            flow.telling = Some(telling);
+            return;
+        }
         let structure = flow.reduction(available);
         if telling.is_due(now, target, interval) && place(packet, structure, mtu, &mut self.notice) {
             self.counts.reductions += u64::from(telling.tell(now, target, grace));

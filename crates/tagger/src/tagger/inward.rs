@@ -113,7 +113,7 @@ impl Tagger {
         }
         if Flow::may_hide_structure(packet) {
             self.counts.withheld += 1;
-            if flow.is_stuck(packet) {
+            if flow.phase != Phase::Closing && flow.is_stuck(packet) {
                 let (seq, ack, flags) = (flow.track.expected(), packet.tcp.ack, Flags::RST.with(Flags::ACK));
                 let mut reset = cx.duplicate(packet);
                 (reset.tcp, reset.body.len) = (TcpHeader { seq, ack, flags, ..TcpHeader::default() }, 0);

@@ -9,19 +9,18 @@
 //!   MSS options of both SYNs: 16 bytes less, the length of a structure
 //!   packets for the host: structures read and removed, DSCP reset
 //!   a change of the rate: for the driver, which tells the host's TCP (`changes.rs`)
-//! The tagger creates no packets. A response waits for the host's next packet, which is at the latest its
-//! delayed acknowledgment. What a data packet has no room for, and a first request that is repeated, is in a
-//! copy of it without the data. Packets that a signature covers, SYNs with data or Fast Open, and hosts that
-//! signal themselves pass untouched.
-//! Data of the host that ends like a structure is cut before its last byte, since the peer decides by the
-//! bytes (`flow.rs`). What the host takes for data is never a structure: a packet that may hide one is
-//! dropped, and its sender sends it again. If it comes again as it was six times, it is data of a peer whose
-//! agent is gone, and the host gets a RST in its place.
-//! A peer that takes the structure of a SYN for data shows it in its SYN/ACK, which is not delivered: the
-//! host's next SYN goes out without a structure, after a RST for what the peer has taken (`peers.rs`). The
-//! host's application notices nothing but the second of waiting.
-//! Deviation: the source does not say what a peer does that knows nothing of structures and has no listener;
-//! it counts the structure in the acknowledgment of its RST, which is corrected here.
+//! The tagger creates no packets to signal. A response waits for the host's next packet, which is at the
+//! latest its delayed acknowledgment. What a data packet has no room for, and a first request that is
+//! repeated, is in a copy of it without the data. Packets that a signature covers, SYNs with data or Fast
+//! Open, and hosts that signal themselves pass untouched. Data of the host that ends like a structure is
+//! cut before its last byte, since the peer decides by the bytes (`flow.rs`). What the host takes for data
+//! is never a structure: a packet that may hide one is dropped, and its sender sends it again. If it comes
+//! again as it was six times, it is data of a peer whose agent is gone, and the host gets a RST in its
+//! place. A peer that takes the structure of a SYN for data shows it in its SYN/ACK, which is not
+//! delivered: the host's next SYN goes out without a structure, after a RST for what the peer has taken
+//! (`peers.rs`). The host's application notices nothing but the second of waiting. Deviation: the source
+//! does not say what a peer does that knows nothing of structures and has no listener; it counts the
+//! structure in the acknowledgment of its RST, which is corrected here.
 
 mod inward;
 mod outward;

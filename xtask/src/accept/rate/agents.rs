@@ -18,8 +18,8 @@ const RUNS: u16 = 5;
 pub(super) const L_BYTES: u64 = 8 << 20;
 pub(super) const L_LOSS: f64 = 0.02;
 pub(super) const L_SHARE: f64 = 0.99;
-/// The satellite hop: its rate, loss, share, and bytes for 50 s. At the end repairs alone take a round trip or
-/// two, which is no part of the goodput that a transfer of any length has.
+/// The satellite hop: its rate, loss, share, and bytes for 50 s. At the end repairs alone take a round trip
+/// or two, which is no part of the goodput that a transfer of any length has.
 const GEO: OneLink<'static> =
     OneLink { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: 0.01, ..OneLink::CLEAN };
 const GEO_BPS: f64 = 24e6;

@@ -88,7 +88,7 @@ impl Trials {
 
     /// Ends a trial without a verdict.
     pub(super) fn stop(&mut self) {
-        self.trial = None;
+        (self.trial, self.begins_at) = (None, None);
     }
 
     /// Begins a trial if the sender is suspicious for some time; after each step of the meter. `packet` is
