@@ -1,18 +1,23 @@
 //! A scenario's flows as kernel sockets, in the namespaces of its hosts.
 //!
+//! A TCP flow that the kernel cannot run, because it has no such congestion control or because the flow
+//! signals rates, has the engine at both ends ([`own`]), beside the kernel's flows.
+//!
 //! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`), but
 //! they write to kernel sockets. The scenario's TCP options are set in the kernel by sysctls, routes and
 //! socket options, as far as it supports them ([`kernel_requirements`]). The figures come from samples of
 //! TCP_INFO.
 //!
 //! ```text
-//!   needs -> sysctl and routes of each host -> sockets -> run (one thread, epoll) -> FlowResults -> Report
+//!   needs -> sysctl and routes of each host -> sockets, endpoints -> run (one thread, epoll) -> FlowResults -> Report
 //! ```
 
 mod datagrams;
 mod differs;
 mod end;
+mod engine;
 mod needs;
+mod own;
 mod run;
 mod sample;
 mod setup;
@@ -55,7 +60,7 @@ fn is_tcp(flow: &FlowSpec) -> bool {
 }
 
 /// True if the acceptor of the connection sends the data.
-fn acceptor_sends(flow: &FlowSpec) -> bool {
+const fn acceptor_sends(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 

@@ -38,6 +38,11 @@ impl<P: PacketPort> EndpointDriver<P> {
         self.port.fd()
     }
 
+    /// The endpoint, to read its connections.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     /// Calls `act` with the endpoint, now. The next [`EndpointDriver::turn`] sends the packets that result.
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
