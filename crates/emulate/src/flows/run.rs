@@ -5,9 +5,9 @@ mod engines;
 use super::datagrams::UdpFlow;
 use super::engine::EngineHost;
 use super::own::EngineFlow;
-use super::setup::{HostNamespace, prepare};
+use super::setup::{HostNamespace, place_of, prepare};
 use super::stream::{Side, TcpFlow};
-use super::{Error, FlowResults, KernelRequirements};
+use super::{Error, FlowResults, KernelRequirements, ports_of};
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, World};
 use bentpipe_live::control::FlowState;
 use bentpipe_nodes::DatagramStream;
@@ -34,8 +34,6 @@ const MOST_SERIES: usize = 256;
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 /// Events read from the kernel at a time.
 const EVENTS: usize = 256;
-/// Most turns of an endpoint before other flows are handled.
-const TURNS: usize = 4;
 /// Open files besides the sockets.
 const OTHER_FILES: u64 = 256;
 
@@ -454,22 +452,6 @@ fn open(
     let congestion = needs.congestion.get(i).and_then(Option::as_deref).unwrap_or_default();
     let tcp = TcpFlow::open(world, flow, ends.start, (pair, ports), congestion, needs)?;
     Ok(Flow::Tcp(Box::new(tcp)))
-}
-
-fn place_of<'a, 'b>(
-    places: &'a [Option<HostNamespace<'b>>],
-    flow: &FlowSpec,
-    host: usize,
-) -> Result<&'a HostNamespace<'b>, Error> {
-    let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "it has no namespace");
-    let found = places.get(host).and_then(Option::as_ref);
-    found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
-}
-
-/// Ports of the end that opens and of the one that accepts: the simulator's, so that captures of both can be
-/// compared. `ends` names the sender first.
-const fn ports_of(flow: &FlowSpec, ends: &FlowEnds) -> (u16, u16) {
-    if super::acceptor_sends(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) }
 }
 
 /// Checks the limit of open files: at most four sockets for each connection.

@@ -6,7 +6,7 @@ use super::{Error, KERNEL_LONGEST, UNSCALED};
 use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
-use bentpipe_scenario::Reader;
+use bentpipe_scenario::{FlowSpec, Reader};
 use bentpipe_tcp::{Config, KeepAlive, ReceiveBuffer, Stack};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +34,17 @@ impl HostNamespace<'_> {
             .and_then(core::convert::identity)
             .map_err(|e| Error::system(what, e))
     }
+}
+
+/// The location of a host of `flow`, by its index among the nodes.
+pub(super) fn place_of<'a, 'b>(
+    places: &'a [Option<HostNamespace<'b>>],
+    flow: &FlowSpec,
+    host: usize,
+) -> Result<&'a HostNamespace<'b>, Error> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "it has no namespace");
+    let found = places.get(host).and_then(Option::as_ref);
+    found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
 }
 
 /// Applies the settings and routes of a host.

@@ -1,13 +1,17 @@
 //! The flows' thread drives the engine at each host.
 
-use super::{Error, Flow, Flows, HostNamespace, KernelRequirements, TURNS, WakeTarget, place_of, ports_of};
-use crate::flows::ends_of;
+use super::{Error, Flow, Flows, HostNamespace, KernelRequirements, WakeTarget};
 use crate::flows::engine::{EndAt, EngineHost};
+use crate::flows::setup::place_of;
 use crate::flows::stream::Side;
+use crate::flows::{ends_of, ports_of};
 use bentpipe_base::NodeId;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::build::FlowEnds;
 use std::cmp::Reverse;
+
+/// Most turns of an endpoint before other flows are handled.
+const TURNS: usize = 4;
 
 /// Opens the engine at the hosts of flows that need it. The result has an entry for each node.
 pub(super) fn open(
