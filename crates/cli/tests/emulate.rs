@@ -110,10 +110,7 @@ fn schemes_of_ours_run_live_as_they_are_simulated() {
     let goodput = ["simulated", "emulated"].map(|run| both[run]["total"]["goodput_bps"].as_f64().unwrap());
     assert!((goodput[1] / goodput[0] - 1.0).abs() < 0.1, "{goodput:?}");
     for flow in both["emulated"]["flows"].as_array().unwrap() {
-        assert_eq!(
-            (&flow["scheme"], &flow["probes"]["known_by"]),
-            (&"swift-faithful".into(), &"dsack".into())
-        );
+        assert_eq!((&flow["tcp"], &flow["probes"]["known_by"]), (&"swift-faithful".into(), &"dsack".into()));
         assert!(
             flow["segments_sent"].as_u64() > Some(100) && flow["rtt_ms"]["min"].as_f64() > Some(550.0),
             "{flow}"

@@ -1,7 +1,7 @@
 //! A scenario's flows as kernel sockets, in the namespaces of its hosts.
 //!
 //! A TCP flow that the kernel cannot run, because it has no such congestion control or because the flow
-//! signals rates, has the engine at both ends ([`own`]), beside the kernel's flows.
+//! signals rates, has the engine at both ends (`own.rs`), beside the kernel's flows.
 //!
 //! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`), but
 //! they write to kernel sockets. The scenario's TCP options are set in the kernel by sysctls, routes and
@@ -9,7 +9,7 @@
 //! TCP_INFO.
 //!
 //! ```text
-//!   needs -> sysctl, routes of each host -> sockets, endpoints -> run (one thread, epoll) -> FlowResults -> Report
+//!   needs -> sysctl, routes of each host -> sockets, endpoints -> run (one thread, epoll) -> FlowResults
 //! ```
 
 mod datagrams;
