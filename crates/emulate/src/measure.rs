@@ -16,6 +16,7 @@ use bentpipe_scenario::Scenario;
 use bentpipe_service::Signals;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -80,6 +81,7 @@ fn places<'a>(scenario: &Scenario, session: &'a Session) -> Vec<Option<HostNames
         places[host.node] = host.entry.addresses.first().map(|address| HostNamespace {
             network: host.network.as_fd(),
             address: *address,
+            v6: host.entry.addresses.iter().copied().find(IpAddr::is_ipv6),
             interface: &host.entry.interface,
         });
     }

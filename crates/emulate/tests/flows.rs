@@ -72,6 +72,7 @@ fn run(pair: &Pair, scenario: &Scenario) -> (KernelRequirements, FlowResults) {
     let place = |i: usize| HostNamespace {
         network: pair.networks[i].as_fd(),
         address: pair.addresses[i],
+        v6: None,
         interface: INTERFACE,
     };
     let flows = Flows::open(scenario, &needs, &[Some(place(0)), Some(place(1))]);

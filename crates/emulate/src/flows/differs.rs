@@ -1,7 +1,7 @@
 //! Collects the differences between the kernel's behaviour and the scenario. Each is reported once.
 
 use super::{KERNEL_LONGEST, UNSCALED, is_sender, is_tcp};
-use bentpipe_base::{Duration, IpVersion};
+use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Reduction, Scheme, Stack, Validation};
 use std::collections::BTreeMap;
@@ -41,9 +41,6 @@ impl Differences {
         self.say(format!("{name} runs in bentpipe's own TCP at both ends, not in the kernel's"), &flow.name);
         if flow.sender.jitter.is_some() {
             self.say("real packets have no random delay at the sender".to_owned(), &flow.name);
-        }
-        if flow.sender.ip == IpVersion::V6 {
-            self.say("the packets are IPv4".to_owned(), &flow.name);
         }
     }
 

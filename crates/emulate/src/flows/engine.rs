@@ -14,14 +14,15 @@ use bentpipe_nodes::{ByteStream, ReaderState, Writer};
 use bentpipe_os::{Clock, SilentPort, VethPort};
 use bentpipe_tcp::{Config, Connection, State};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// Bytes written that no limit of the scenario's bounds: what the window holds, and this much more.
 const AHEAD: u64 = 1 << 20;
 /// Send buffer where the scenario sets none: it never fills, because of [`AHEAD`].
 const SEND_BUFFER: Size = Size(1 << 30);
-/// Bytes read, and bytes written, per call. The data is all zeros, as of a kernel flow.
+/// Bytes read per call.
+const READ: usize = 1 << 14;
+/// Bytes written per call. The data is all zeros, as of a kernel flow.
 const PIECE: usize = 1 << 16;
 static ZEROS: [u8; PIECE] = [0; PIECE];
 
@@ -48,15 +49,17 @@ impl EngineHost {
         ends: Vec<EndAt>,
         seed: u64,
     ) -> Result<Self, Error> {
+        let mut addresses = vec![place.address];
+        addresses.extend(place.v6.filter(|v6| *v6 != place.address));
         let (silent, port) = place.within(&format!("host `{name}`: the flows' own TCP"), || {
-            let take = |(_, _, port): &EndAt| SilentPort::take(SocketAddr::new(place.address, *port));
-            let silent = ends.iter().map(take).collect::<io::Result<Vec<_>>>()?;
+            let all = addresses.iter().flat_map(|address| ends.iter().map(|end| (*address, end.2)));
+            let silent = all.map(|at| SilentPort::take(at.into())).collect::<io::Result<Vec<_>>>()?;
             // every host of a session has this address, and so has its next hop
             let port = VethPort::open(place.interface, HOST_MAC).map_err(io::Error::other)?;
             Ok((silent, port))
         })?;
         let settings = Settings {
-            addresses: vec![place.address],
+            addresses,
             ports: ends.iter().map(|(_, _, port)| *port).collect(),
             send_buffer: SEND_BUFFER,
             ..Settings::default()
@@ -176,10 +179,10 @@ impl ByteStream for EngineStream<'_> {
     }
 
     fn consume(&mut self, now: Instant, bytes: u64) {
-        let mut buffer = [0; PIECE];
+        let mut buffer = [0; READ];
         let mut left = bytes;
         while left > 0 {
-            let piece = &mut buffer[..left.min(PIECE as u64) as usize];
+            let piece = &mut buffer[..left.min(READ as u64) as usize];
             let Ok(n @ 1..) = self.endpoint.read(now, self.id, piece) else { break };
             *self.consumed += n as u64;
             left = left.saturating_sub(n as u64);

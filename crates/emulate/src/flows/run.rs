@@ -89,7 +89,7 @@ impl Flows {
         needs: &KernelRequirements,
         places: &[Option<HostNamespace<'_>>],
     ) -> Result<Self, Error> {
-        enough_files(scenario)?;
+        enough_files(scenario, needs)?;
         for host in &needs.hosts {
             prepare(&scenario.nodes[host.host].name, host, places)?;
         }
@@ -106,7 +106,7 @@ impl Flows {
         for (i, flow) in scenario.flows.iter().enumerate() {
             let flow = if needs.engine.get(i) == Some(&true) {
                 let place = place_of(places, flow, flow.to)?;
-                let to = (place.address, ports_of(flow, &ends[i]));
+                let to = (place.address_of(flow, flow.sender.ip)?, ports_of(flow, &ends[i]));
                 Flow::Engine(Box::new(EngineFlow::open(&mut world, flow, ends[i].start, to, &mut engines)?))
             } else {
                 open(&mut world, flow, (&ends[i], i), (needs, places))?
@@ -454,9 +454,11 @@ fn open(
     Ok(Flow::Tcp(Box::new(tcp)))
 }
 
-/// Checks the limit of open files: at most four sockets for each connection.
-fn enough_files(scenario: &Scenario) -> Result<(), Error> {
-    let needed = 4 * scenario.flows.len() as u64 + OTHER_FILES;
+/// Checks the limit of open files: at most three sockets for each connection of the kernel; for one of the
+/// engine a port of each family and a packet socket, at both ends.
+fn enough_files(scenario: &Scenario, needs: &KernelRequirements) -> Result<(), Error> {
+    let own = needs.engine.iter().filter(|own| **own).count();
+    let needed = 3 * (scenario.flows.len() + own) as u64 + OTHER_FILES;
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needed => Err(Error::Descriptors(needed, limit)),
         _ => Ok(()),
