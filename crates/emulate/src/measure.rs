@@ -1,5 +1,5 @@
 //! `emulate SCENARIO` without a command: runs the scenario's flows over its links in real time, as kernel
-//! sockets or, where the kernel cannot, with the engine at both ends, with the same report as a simulated run.
+//! sockets or, where the kernel cannot, with the engine at both ends; the report is that of a simulated run.
 
 use crate::emulation::start_link;
 use crate::error::Error;
