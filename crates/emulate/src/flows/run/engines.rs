@@ -11,7 +11,7 @@ use bentpipe_sim::build::FlowEnds;
 use std::cmp::Reverse;
 
 /// Most turns of an endpoint before other flows are handled.
-const TURNS: usize = 4;
+const TURNS: usize = 32;
 
 /// Opens the engine at the hosts of flows that need it. The result has an entry for each node.
 pub(super) fn open(
@@ -53,7 +53,8 @@ impl Flows {
                 }
             }
             let host = self.engines.get(node).and_then(Option::as_ref);
-            if host.is_none_or(|host| !host.driver.endpoint().wants_to_send()) {
+            let has_more = again <= self.clock.now();
+            if !has_more && host.is_none_or(|host| !host.driver.endpoint().wants_to_send()) {
                 break;
             }
         }
