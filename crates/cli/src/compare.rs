@@ -1,4 +1,4 @@
-//! `bentpipe compare`: runs a scenario in the simulator and in real time with this machine's TCP.
+//! `bentpipe compare`: runs a scenario in the simulator and in real time.
 
 use crate::input::{self, Input};
 use crate::outcome::{Failure, print_message};

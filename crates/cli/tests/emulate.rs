@@ -10,7 +10,9 @@ use lab::cycles::{kill_sessions, start_and_stop};
 use lab::scenario::OneLink;
 use lab::speed::send;
 use lab::{Rig, Who, delay, features, refused, rig, soak};
+use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 /// Probability that a statistical test fails by chance.
 const CHANCE: f64 = 1e-4;
@@ -93,6 +95,29 @@ fn an_ordinary_user_can_do_everything() {
     let Some(rig) = place("an_ordinary_user_can_do_everything", Who::Unprivileged) else { return };
     let failed: Vec<_> = features::run_all(&rig).into_iter().filter(|s| s.1.is_err()).collect();
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Three connections with a scheme that no kernel has, under one report beside the simulated one.
+#[test]
+fn schemes_of_ours_run_live_as_they_are_simulated() {
+    let Some(rig) = place("schemes_of_ours_run_live_as_they_are_simulated", Who::Unprivileged) else {
+        return;
+    };
+    let words = ["compare", "scenarios/swift-goodput.toml", "--set", "flows=3", "--set", "loss=0", "--json"];
+    let text =
+        rig.output(&[&words[..], &["--set", "duration=6 s"]].concat(), Duration::from_secs(60)).unwrap();
+    let both: Value = serde_json::from_str(&text).unwrap();
+    let goodput = ["simulated", "emulated"].map(|run| both[run]["total"]["goodput_bps"].as_f64().unwrap());
+    assert!((goodput[1] / goodput[0] - 1.0).abs() < 0.1, "{goodput:?}");
+    for flow in both["emulated"]["flows"].as_array().unwrap() {
+        assert_eq!((&flow["tcp"], &flow["probes"]["known_by"]), (&"swift-faithful".into(), &"dsack".into()));
+        assert!(
+            flow["segments_sent"].as_u64() > Some(100) && flow["rtt_ms"]["min"].as_f64() > Some(550.0),
+            "{flow}"
+        );
+    }
+    let own = "swift-faithful runs in bentpipe's own TCP at both ends, not in the kernel's";
+    assert_eq!(both["emulated"]["live"]["differs"], Value::from(vec![own]));
 }
 
 #[test]

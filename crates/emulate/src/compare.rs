@@ -25,7 +25,7 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// The simulator's report.
     pub simulated: Report,
-    /// The report of the run with the kernel's TCP.
+    /// The report of the run in real time.
     pub emulated: Report,
 }
 
@@ -38,7 +38,7 @@ pub struct Row {
     pub figure: String,
     /// In simulated time.
     pub simulated: Option<f64>,
-    /// With the kernel's TCP.
+    /// In real time.
     pub emulated: Option<f64>,
     /// Difference in per cent of the simulated figure; null if that is zero or a figure is missing.
     pub difference_percent: Option<f64>,

@@ -60,9 +60,10 @@ pub enum Error {
         "{0}: ports of real packets are not translated\nhelp: run the scenario with `bentpipe sim`, or with `nat = false`"
     )]
     SimulatedOnly(String),
-    /// A flow of the kernel's sockets that is to signal rates.
+    /// A flow of datagrams that is to signal rates.
     #[error(
-        "flow `{0}` signals rates, which the kernel's TCP cannot\n         help: give a command after `--` that does: `bentpipe send` and `bentpipe receive` with `--set encoding=tia-1039`\n         help: or run the scenario with `bentpipe sim`, or its flows without: `encoding = \"off\"`"
+        "flow `{0}` asks for rates for its datagrams, which a live flow cannot\n\
+         help: run the scenario with `bentpipe sim`, or this flow without: `encoding = \"off\"`"
     )]
     Signalling(String),
     /// Too many nested links.
@@ -71,12 +72,6 @@ pub enum Error {
     /// More hosts than addresses.
     #[error("{0} hosts are too many for one session; the limit is {1}")]
     TooManyHosts(usize, usize),
-    /// The kernel lacks a congestion control: the flow, what it asks for, and what there is.
-    #[error(
-        "flow `{0}` asks for {1}, which this kernel does not have (it has {2})\n\
-         help: load it as root with `modprobe tcp_{1}`, or choose another: --set tcp=cubic where the scenario has that parameter"
-    )]
-    Congestion(String, String, String),
     /// Two flows need different settings of one network namespace: the setting, the host, and the flows.
     #[error(
         "flows `{2}` and `{3}` differ in {0}, and host `{1}` has one setting for both\n\

@@ -1,5 +1,5 @@
-//! `emulate SCENARIO` without a command: runs the scenario's flows as kernel sockets over its links in real
-//! time, with the same report as a simulated run.
+//! `emulate SCENARIO` without a command: runs the scenario's flows over its links in real time, as kernel
+//! sockets or, where the kernel cannot, with the engine at both ends; the report is that of a simulated run.
 
 use crate::emulation::start_link;
 use crate::error::Error;
@@ -16,6 +16,7 @@ use bentpipe_scenario::Scenario;
 use bentpipe_service::Signals;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -80,6 +81,7 @@ fn places<'a>(scenario: &Scenario, session: &'a Session) -> Vec<Option<HostNames
         places[host.node] = host.entry.addresses.first().map(|address| HostNamespace {
             network: host.network.as_fd(),
             address: *address,
+            v6: host.entry.addresses.iter().copied().find(IpAddr::is_ipv6),
             interface: &host.entry.interface,
         });
     }
@@ -104,10 +106,10 @@ impl Watch {
         if length >= 1.0 {
             self.since = now;
             self.states.clear();
-            for (name, samples, delivered) in flows.states() {
-                let before = self.delivered.insert(name.to_owned(), delivered).unwrap_or(0);
+            for (state, delivered) in flows.states() {
+                let before = self.delivered.insert(state.name.clone(), delivered).unwrap_or(0);
                 let goodput_bps = delivered.saturating_sub(before) as f64 * 8.0 / length;
-                self.states.push(samples.state(name, goodput_bps));
+                self.states.push(FlowState { goodput_bps, ..state });
             }
             seen(now.as_secs_f64(), &self.states);
         }

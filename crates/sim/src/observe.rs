@@ -11,6 +11,7 @@ use crate::recorder::{FollowedFlow, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
 use bentpipe_scenario::{App, Scenario};
+use bentpipe_tcp::Connection;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -51,8 +52,27 @@ pub struct Sampler {
 #[derive(Clone, Copy, Debug, Default)]
 struct PreviousCounters {
     delivered: u64,
+    sender: SenderCounters,
+}
+
+/// Counters of a sending end at the end of the previous interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SenderCounters {
     retransmits: u64,
     timeouts: u64,
+}
+
+/// Writes what a sending end knows into a row of [`FLOW_COLUMNS`]: windows, bytes in flight, and the counts
+/// since `before`.
+pub fn sender_columns(c: &Connection, before: &mut SenderCounters, row: &mut [f64; FLOW_COLUMNS.len()]) {
+    let (path, stats) = (c.path(), c.stats());
+    row[1] = c.cwnd().0 as f64;
+    row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
+    row[3] = path.in_flight.0 as f64;
+    row[4] = path.peer_window.0 as f64;
+    row[6] = (stats.retransmits - before.retransmits) as f64;
+    row[7] = (stats.timeouts - before.timeouts) as f64;
+    *before = SenderCounters { retransmits: stats.retransmits, timeouts: stats.timeouts };
 }
 
 impl Sampler {
@@ -131,16 +151,7 @@ impl Sampler {
         row[5] = rtt.unwrap_or(f64::NAN);
         row[8] = delay.unwrap_or(f64::NAN);
         if let Some(c) = flow::sender(&net.sim, &ends) {
-            let path = c.path();
-            row[1] = c.cwnd().0 as f64;
-            row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
-            row[3] = path.in_flight.0 as f64;
-            row[4] = path.peer_window.0 as f64;
-            let stats = c.stats();
-            row[6] = (stats.retransmits - before.retransmits) as f64;
-            row[7] = (stats.timeouts - before.timeouts) as f64;
-            before.retransmits = stats.retransmits;
-            before.timeouts = stats.timeouts;
+            sender_columns(c, &mut before.sender, &mut row);
         }
         row
     }

@@ -35,6 +35,15 @@ impl Differences {
         }
     }
 
+    /// A flow with the engine at both ends.
+    pub(super) fn engine_flow(&mut self, flow: &FlowSpec) {
+        let name = flow.sender.scheme.name;
+        self.say(format!("{name} runs in bentpipe's own TCP at both ends, not in the kernel's"), &flow.name);
+        if flow.sender.jitter.is_some() {
+            self.say("real packets have no random delay at the sender".to_owned(), &flow.name);
+        }
+    }
+
     pub(super) fn say(&mut self, text: String, flow: &str) {
         match self.found.iter_mut().find(|(t, _)| *t == text) {
             Some((_, flows)) => flows.push(flow.to_owned()),

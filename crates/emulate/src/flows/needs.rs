@@ -1,7 +1,7 @@
 //! What a scenario requires from its hosts' kernels: settings of namespaces, routes, and socket options.
 //!
-//! Nothing is changed here. [`KernelRequirements::differs`] lists what no kernel can do; what this one lacks
-//! is an error.
+//! Nothing is changed here. [`KernelRequirements::differs`] lists what no kernel can do, and which flows run
+//! without this one's TCP.
 
 use super::differs::Differences;
 use super::{Error, ends_of, is_tcp};
@@ -35,8 +35,10 @@ const SWITCHES: [Switch; 3] = [
 pub struct KernelRequirements {
     /// Requirements of each host with flows, in the order of the scenario.
     pub hosts: Vec<HostRequirements>,
-    /// The congestion control of each flow by its kernel name; empty for datagrams.
-    pub congestion: Vec<String>,
+    /// The congestion control of each flow by its kernel name; `None` for datagrams and for [`Self::engine`].
+    pub congestion: Vec<Option<String>>,
+    /// True for each TCP flow that has the engine at both ends: the kernel cannot run it.
+    pub engine: Vec<bool>,
     /// Differences between the kernel and the scenario, one line each.
     pub differs: Vec<String>,
 }
@@ -57,19 +59,36 @@ pub struct HostRequirements {
 /// Returns what the flows of `scenario` require from a kernel with these congestion controls.
 ///
 /// # Errors
-/// What the kernel cannot do: rate signalling, a missing congestion control, two flows that need different
-/// settings of one host, invalid sizes.
+/// What neither the kernel nor the engine can do here: datagrams at granted rates, two flows of the kernel
+/// that need different settings of one host, invalid sizes.
 pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<KernelRequirements, Error> {
-    if let Some(flow) = scenario.signalling_flow() {
-        return Err(Error::Signalling(flow.name.clone()));
-    }
     let mut differs = Differences::new(scenario);
-    let mut congestion = Vec::with_capacity(scenario.flows.len());
+    let (mut congestion, mut engine) = (Vec::new(), Vec::new());
     for flow in &scenario.flows {
         sizes(flow)?;
-        congestion.push(if is_tcp(flow) { congestion_of(flow, kernel)? } else { String::new() });
-        differs.flow(flow);
+        let signals = flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
+        if signals && !is_tcp(flow) {
+            return Err(Error::Signalling(flow.name.clone()));
+        }
+        let known = congestion_of(flow, kernel).filter(|_| is_tcp(flow) && !signals);
+        let own = is_tcp(flow) && known.is_none();
+        if own {
+            differs.engine_flow(flow);
+        } else {
+            differs.flow(flow);
+        }
+        engine.push(own);
+        congestion.push(known);
     }
+    let mut of_kernel = engine.iter().map(|own| !own);
+    let mut scenario = scenario.clone();
+    scenario.flows.retain(|_| of_kernel.next().unwrap_or(true));
+    let hosts = host_requirements(&scenario, &mut differs)?;
+    Ok(KernelRequirements { hosts, congestion, engine, differs: differs.lines() })
+}
+
+/// Requirements of the hosts with flows of the kernel, which are all flows of `scenario`.
+fn host_requirements(scenario: &Scenario, differs: &mut Differences) -> Result<Vec<HostRequirements>, Error> {
     let switches: Vec<_> =
         SWITCHES.iter().map(|s| Ok((s.1, offered(scenario, *s)?))).collect::<Result<_, Error>>()?;
     let mut hosts = Vec::new();
@@ -88,7 +107,7 @@ pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<Ker
         settings.extend(buffers);
         hosts.push(HostRequirements { host, settings, routes: routes(scenario, host)?, locks_buffers });
     }
-    Ok(KernelRequirements { hosts, congestion, differs: differs.lines() })
+    Ok(hosts)
 }
 
 fn sizes(flow: &FlowSpec) -> Result<(), Error> {
@@ -102,18 +121,14 @@ fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     wrong.map_or(Ok(()), |bytes| Err(Error::Segment(flow.name.clone(), bytes, least, most)))
 }
 
-/// The kernel's name for a scheme. Its "reno" is Reno, `NewReno` or SACK, depending on the options.
-fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Result<String, Error> {
-    let scheme = flow.sender.scheme.name;
-    let name = match scheme {
+/// The kernel's name for a scheme, if the kernel has it. Its "reno" is Reno, `NewReno` or SACK, depending on
+/// the options.
+fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Option<String> {
+    let name = match flow.sender.scheme.name {
         "reno" | "newreno" | "sack" | "rate-halving" => "reno",
         other => other,
     };
-    if kernel.iter().any(|known| known == name) {
-        return Ok(name.to_owned());
-    }
-    let known = kernel.join(", ");
-    Err(Error::Congestion(flow.name.clone(), scheme.to_owned(), known))
+    kernel.iter().find(|known| *known == name).cloned()
 }
 
 /// Returns for each host of `scenario` whether it offers the option. The kernel has one switch per option for

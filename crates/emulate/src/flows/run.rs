@@ -1,12 +1,17 @@
 //! The thread that runs all flows: one epoll, one heap of wake-ups, the run's clock.
 
+mod engines;
+
 use super::datagrams::UdpFlow;
-use super::setup::{HostNamespace, prepare};
+use super::engine::EngineHost;
+use super::own::EngineFlow;
+use super::setup::{HostNamespace, place_of, prepare};
 use super::stream::{Side, TcpFlow};
-use super::{Error, FlowResults, KernelRequirements, Samples};
+use super::{Error, FlowResults, KernelRequirements, ports_of};
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, World};
+use bentpipe_live::control::FlowState;
 use bentpipe_nodes::DatagramStream;
-use bentpipe_os::Clock;
+use bentpipe_os::{Clock, wait};
 use bentpipe_report::{FlowKind, FlowReport, rate_bps};
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, build};
@@ -36,6 +41,7 @@ const OTHER_FILES: u64 = 256;
 enum Flow {
     Tcp(Box<TcpFlow>),
     Udp(Box<UdpFlow>),
+    Engine(Box<EngineFlow>),
 }
 
 /// Subject of a wake-up or an event.
@@ -46,16 +52,18 @@ enum WakeTarget {
     Listener,
     /// Time to open a connection, or to send a datagram.
     Start,
+    /// The engine's packets at a host; the number is the host's, not a flow's.
+    Packets,
 }
 
 /// All flows of a scenario, ready to run.
 #[derive(Debug)]
 pub struct Flows {
-    specs: Vec<FlowSpec>,
-    /// True if there are gateways, which may show senders other windows than receivers advertise.
-    gateways: bool,
+    scenario: Scenario,
     ends: Vec<FlowEnds>,
     running: Vec<Flow>,
+    /// The engine at the hosts that need it, by index among the nodes.
+    engines: Vec<Option<EngineHost>>,
     epoll: OwnedFd,
     wakes: BinaryHeap<Reverse<(Instant, usize, WakeTarget)>>,
     world: World,
@@ -81,7 +89,7 @@ impl Flows {
         needs: &KernelRequirements,
         places: &[Option<HostNamespace<'_>>],
     ) -> Result<Self, Error> {
-        enough_files(scenario)?;
+        enough_files(scenario, needs)?;
         for host in &needs.hosts {
             prepare(&scenario.nodes[host.host].name, host, places)?;
         }
@@ -89,11 +97,24 @@ impl Flows {
         let mut world = World::new(scenario.seed);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system("epoll", e))?;
         let (mut flows, mut wakes) = (Vec::with_capacity(ends.len()), BinaryHeap::new());
+        let mut engines = engines::open(scenario, &ends, needs, places)?;
+        for (node, host) in engines.iter().enumerate() {
+            if let Some(host) = host {
+                watch(&epoll, host.fd(), node, WakeTarget::Packets)?;
+            }
+        }
         for (i, flow) in scenario.flows.iter().enumerate() {
-            let flow = open(&mut world, flow, (&ends[i], i), (needs, places))?;
+            let flow = if needs.engine.get(i) == Some(&true) {
+                let place = place_of(places, flow, flow.to)?;
+                let to = (place.address_of(flow, flow.sender.ip)?, ports_of(flow, &ends[i]));
+                Flow::Engine(Box::new(EngineFlow::open(&mut world, flow, ends[i].start, to, &mut engines)?))
+            } else {
+                open(&mut world, flow, (&ends[i], i), (needs, places))?
+            };
             let (listens, start) = match &flow {
                 Flow::Tcp(tcp) => (tcp.listener().map(|fd| (fd, WakeTarget::Listener)), tcp.start),
                 Flow::Udp(udp) => (Some((udp.fd(), WakeTarget::Acceptor)), udp.next),
+                Flow::Engine(flow) => (None, flow.start),
             };
             if let Some((fd, what)) = listens {
                 watch(&epoll, fd, i, what)?;
@@ -105,8 +126,8 @@ impl Flows {
         let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
         let series = scenario.flows.iter().take(MOST_SERIES).map(|f| Series::new(&f.name, &FLOW_COLUMNS));
         Ok(Self {
-            specs: scenario.flows.clone(),
-            gateways: !scenario.gateways.is_empty(),
+            scenario: scenario.clone(),
+            engines,
             recorded: vec![0; flows.len()],
             ends,
             running: flows,
@@ -135,6 +156,11 @@ impl Flows {
         go_on: &mut dyn FnMut(Instant, &Self) -> bool,
     ) -> Result<FlowResults, Error> {
         self.clock = clock;
+        for host in self.engines.iter_mut().flatten() {
+            host.driver.clock = clock;
+            // without it a sleep may last 50 us too long; failing to set it is harmless
+            let _ = wait::set_timer_slack();
+        }
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             let now = self.clock.now();
@@ -159,10 +185,11 @@ impl Flows {
         }
     }
 
-    /// Each TCP flow's name, its samples, and the bytes delivered so far.
-    pub(crate) fn states(&self) -> impl Iterator<Item = (&str, &Samples, u64)> {
-        self.specs.iter().zip(&self.running).filter_map(|(spec, flow)| match flow {
-            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples, tcp.delivered())),
+    /// The state of each TCP flow without its goodput, and the bytes delivered so far.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (FlowState, u64)> {
+        self.scenario.flows.iter().zip(&self.running).filter_map(|(spec, flow)| match flow {
+            Flow::Tcp(tcp) => Some((tcp.samples.state(&spec.name, 0.0), tcp.delivered())),
+            Flow::Engine(flow) => Some((flow.state(&self.engines), flow.delivered())),
             Flow::Udp(_) => None,
         })
     }
@@ -185,7 +212,24 @@ impl Flows {
             && at <= now
         {
             self.wakes.pop();
+            if what == WakeTarget::Packets {
+                self.turn(i)?;
+                continue;
+            }
             match (&mut self.running[i], what) {
+                (Flow::Engine(flow), WakeTarget::Opener | WakeTarget::Acceptor) => {
+                    let end = flow.end(side(what));
+                    if end.armed <= now {
+                        let node = end.node;
+                        end.armed = Instant::NEVER;
+                        self.act_in_engine(node, (i, side(what)), true);
+                        self.turn(node)?;
+                    }
+                }
+                (Flow::Engine(flow), _) => {
+                    let node = flow.connect(now, &mut self.engines);
+                    self.turn(node)?;
+                }
                 (Flow::Udp(udp), WakeTarget::Start) => {
                     udp.send(&mut self.world.cx(now, NodeId(0)), self.clock);
                     if udp.next < Instant::NEVER {
@@ -198,7 +242,7 @@ impl Flows {
                         return Ok(());
                     }
                 }
-                (Flow::Tcp(tcp), WakeTarget::Start | WakeTarget::Listener) => {
+                (Flow::Tcp(tcp), WakeTarget::Start | WakeTarget::Listener | WakeTarget::Packets) => {
                     tcp.connect(now);
                     watch(&self.epoll, tcp.opener.socket.fd(), i, WakeTarget::Opener)?;
                 }
@@ -215,9 +259,13 @@ impl Flows {
 
     fn event(&mut self, data: u64, flags: epoll::EventFlags) -> Result<(), Error> {
         let (i, what) = unpack(data);
+        if what == WakeTarget::Packets {
+            return self.turn(i);
+        }
         let now = self.clock.now();
         let Some(flow) = self.running.get_mut(i) else { return Ok(()) };
         match (flow, what) {
+            (Flow::Engine(_), _) => {}
             (Flow::Udp(udp), _) => {
                 if udp.receive(self.clock) {
                     self.wakes.push(Reverse((now, i, WakeTarget::Acceptor)));
@@ -287,6 +335,7 @@ impl Flows {
         {
             let mut row = match flow {
                 Flow::Tcp(tcp) => tcp.samples.row(),
+                Flow::Engine(flow) => flow.row(&self.engines),
                 Flow::Udp(udp) => {
                     let mut row = [f64::NAN; FLOW_COLUMNS.len()];
                     let delay = udp.sink.take_recent_delay();
@@ -304,9 +353,12 @@ impl Flows {
     }
 
     fn is_over(&self) -> bool {
-        let mut pending = self.specs.iter().zip(&self.running).filter(|(spec, _)| is_finite(spec));
-        pending
-            .all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
+        let mut pending = self.scenario.flows.iter().zip(&self.running).filter(|(spec, _)| is_finite(spec));
+        pending.all(|(_, flow)| match flow {
+            Flow::Tcp(tcp) => tcp.finished.is_some() || tcp.fault.is_some(),
+            Flow::Engine(flow) => flow.finished.is_some() || flow.fault.is_some(),
+            Flow::Udp(_) => false,
+        })
     }
 
     fn finish(mut self, now: Instant) -> FlowResults {
@@ -322,10 +374,12 @@ impl Flows {
         let before = self.delivered[0].take().unwrap_or_else(|| vec![0; delivered.len()]);
         let after = self.delivered[1].take().unwrap_or(delivered);
         let interval = to.min(now).since(from);
+        // gateways may show senders other windows than receivers advertise
+        let gateways = !self.scenario.gateways.is_empty();
         let mut faults = Vec::new();
         let mut reports = Vec::with_capacity(self.running.len());
         for (i, flow) in self.running.iter().enumerate() {
-            let (spec, ends) = (&self.specs[i], &self.ends[i]);
+            let (spec, ends) = (&self.scenario.flows[i], &self.ends[i]);
             let rate = rate_bps(after[i].saturating_sub(before[i]), interval);
             let report = |kind| FlowReport {
                 context: context(spec, ends.path_bps),
@@ -335,8 +389,17 @@ impl Flows {
                 Flow::Tcp(tcp) => {
                     faults.extend(tcp.fault.clone());
                     let mut report = report(FlowKind::Tcp(tcp.report()));
-                    if self.gateways {
+                    if gateways {
                         set_advertised_window(&mut report.context, spec, tcp.samples.last.peer_window.0);
+                    }
+                    report
+                }
+                Flow::Engine(flow) => {
+                    faults.extend(flow.fault.clone());
+                    let of = (&self.scenario, i);
+                    let mut report = report(FlowKind::Tcp(flow.report(of, &self.engines, now)));
+                    if let Some(sender) = flow.sender(&self.engines).filter(|_| gateways) {
+                        set_advertised_window(&mut report.context, spec, sender.path().peer_window.0);
                     }
                     report
                 }
@@ -357,6 +420,7 @@ impl Flow {
     fn delivered(&self) -> u64 {
         match self {
             Self::Tcp(tcp) => tcp.delivered(),
+            Self::Engine(flow) => flow.delivered(),
             Self::Udp(udp) => udp.sink.bytes,
         }
     }
@@ -376,14 +440,8 @@ fn open(
     (ends, i): (&FlowEnds, usize),
     (needs, places): (&KernelRequirements, &[Option<HostNamespace<'_>>]),
 ) -> Result<Flow, Error> {
-    let place = |host: usize| {
-        let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "it has no namespace");
-        let found = places.get(host).and_then(Option::as_ref);
-        found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
-    };
-    let pair = (place(flow.from)?, place(flow.to)?);
-    // the simulator's ports, so that captures of both can be compared; `ends` names the sender first
-    let ports = if super::acceptor_sends(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
+    let pair = (place_of(places, flow, flow.from)?, place_of(places, flow, flow.to)?);
+    let ports = ports_of(flow, ends);
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);
         // port and destination are for the simulator
@@ -391,14 +449,16 @@ fn open(
         let udp = UdpFlow::open(&mut world.cx(Instant::ZERO, NodeId(0)), &stream, pair, ports)?;
         return Ok(Flow::Udp(Box::new(udp)));
     }
-    let congestion = needs.congestion.get(i).map_or("", String::as_str);
+    let congestion = needs.congestion.get(i).and_then(Option::as_deref).unwrap_or_default();
     let tcp = TcpFlow::open(world, flow, ends.start, (pair, ports), congestion, needs)?;
     Ok(Flow::Tcp(Box::new(tcp)))
 }
 
-/// Checks the limit of open files: at most three sockets for each connection.
-fn enough_files(scenario: &Scenario) -> Result<(), Error> {
-    let needed = 3 * scenario.flows.len() as u64 + OTHER_FILES;
+/// Checks the limit of open files: at most three sockets for each connection of the kernel; for one of the
+/// engine a port of each family and a packet socket, at both ends.
+fn enough_files(scenario: &Scenario, needs: &KernelRequirements) -> Result<(), Error> {
+    let own = needs.engine.iter().filter(|own| **own).count();
+    let needed = 3 * (scenario.flows.len() + own) as u64 + OTHER_FILES;
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needed => Err(Error::Descriptors(needed, limit)),
         _ => Ok(()),
@@ -409,11 +469,17 @@ fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: WakeTarget) -> 
     use epoll::EventFlags as E;
     // edge-triggered: unfinished work has a wake-up of its own
     let flags = E::IN | E::OUT | E::RDHUP | E::ET;
-    let data = epoll::EventData::new_u64((flow as u64) << 2 | what as u64);
+    let data = epoll::EventData::new_u64((flow as u64) << 3 | what as u64);
     epoll::add(epoll, fd, data, flags).map_err(|e| Error::system("epoll", e))
 }
 
 const fn unpack(data: u64) -> (usize, WakeTarget) {
-    let all = [WakeTarget::Opener, WakeTarget::Acceptor, WakeTarget::Listener, WakeTarget::Start];
-    ((data >> 2) as usize, all[(data & 3) as usize])
+    let what = match data & 7 {
+        0 => WakeTarget::Opener,
+        1 => WakeTarget::Acceptor,
+        2 => WakeTarget::Listener,
+        3 => WakeTarget::Start,
+        _ => WakeTarget::Packets,
+    };
+    ((data >> 3) as usize, what)
 }

@@ -3,10 +3,10 @@
 use super::end::Window;
 use super::needs::{HostRequirements, room_for};
 use super::{Error, KERNEL_LONGEST, UNSCALED};
-use bentpipe_base::{Duration, Size};
+use bentpipe_base::{Duration, IpVersion, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
-use bentpipe_scenario::Reader;
+use bentpipe_scenario::{FlowSpec, Reader};
 use bentpipe_tcp::{Config, KeepAlive, ReceiveBuffer, Stack};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,13 +20,25 @@ const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 pub struct HostNamespace<'a> {
     /// Its network namespace.
     pub network: BorrowedFd<'a>,
-    /// Its address.
+    /// Its address, of either family.
     pub address: IpAddr,
+    /// Its IPv6 address, if the kernel has IPv6.
+    pub v6: Option<IpAddr>,
     /// Its interface to the link.
     pub interface: &'a str,
 }
 
 impl HostNamespace<'_> {
+    /// Its address for packets of `version`.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub(super) fn address_of(&self, flow: &FlowSpec, version: IpVersion) -> Result<IpAddr, Error> {
+        let own = if version == IpVersion::V6 { self.v6 } else { Some(self.address) };
+        let missing = || io::Error::new(io::ErrorKind::Unsupported, "this kernel has none: write `ip = 4`");
+        own.ok_or_else(|| Error::system(format!("IPv6 for flow `{}`", flow.name), missing()))
+    }
+
     /// Calls `act` in its namespace.
     pub(super) fn within<T>(&self, what: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
         namespace::in_network(self.network, act)
@@ -34,6 +46,17 @@ impl HostNamespace<'_> {
             .and_then(core::convert::identity)
             .map_err(|e| Error::system(what, e))
     }
+}
+
+/// The location of a host of `flow`, by its index among the nodes.
+pub(super) fn place_of<'a, 'b>(
+    places: &'a [Option<HostNamespace<'b>>],
+    flow: &FlowSpec,
+    host: usize,
+) -> Result<&'a HostNamespace<'b>, Error> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "it has no namespace");
+    let found = places.get(host).and_then(Option::as_ref);
+    found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
 }
 
 /// Applies the settings and routes of a host.

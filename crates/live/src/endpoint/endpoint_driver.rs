@@ -7,7 +7,7 @@ use bentpipe_os::{Clock, PacketPort};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Most super-packets read before sending.
+/// Default of [`EndpointDriver::batch`].
 const BATCH: usize = 64;
 /// Most super-packets sent before reading.
 const MAX_SENT_PER_TURN: usize = 16;
@@ -19,6 +19,9 @@ pub struct EndpointDriver<P> {
     pub port: P,
     /// The clock of the run.
     pub clock: Clock,
+    /// Most super-packets read before sending. If the thread is late, several segments of a connection are
+    /// read together and share an acknowledgment; with 1 each has its own, as if it had been read in time.
+    pub batch: usize,
     world: World,
     endpoint: Endpoint,
     incoming: Box<[u8]>,
@@ -30,12 +33,17 @@ impl<P: PacketPort> EndpointDriver<P> {
         let mut world = World::new(seed);
         let endpoint = Endpoint::new(&mut world, "endpoint", settings);
         let incoming = vec![0; MAX_SUPER].into_boxed_slice();
-        Self { port, clock, world, endpoint, incoming }
+        Self { port, clock, batch: BATCH, world, endpoint, incoming }
     }
 
     /// File descriptor to poll for input.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
+    }
+
+    /// The endpoint, to read its connections.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// Calls `act` with the endpoint, now. The next [`EndpointDriver::turn`] sends the packets that result.
@@ -49,7 +57,7 @@ impl<P: PacketPort> EndpointDriver<P> {
     /// When the port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
         let mut read = 0;
-        while read < BATCH
+        while read < self.batch
             && let Some(received) = self.port.receive(&mut self.incoming)?
         {
             let bytes = &self.incoming[..received.len.min(MAX_SUPER)];
@@ -58,7 +66,7 @@ impl<P: PacketPort> EndpointDriver<P> {
             read += 1;
         }
         let next = self.send_out()?;
-        Ok(if read == BATCH { self.clock.now() } else { next })
+        Ok(if read >= self.batch { self.clock.now() } else { next })
     }
 
     /// The second half of [`EndpointDriver::turn`]: handles timers and sends packets.

@@ -35,7 +35,7 @@ impl Endpoint {
                 return;
             }
         };
-        if self.settings.port.is_some_and(|own| own != segment.dport) {
+        if !self.settings.has_port(segment.dport) {
             self.counters.not_ours += 1;
             return;
         }

@@ -56,6 +56,8 @@ pub struct Settings {
     pub transparent: bool,
     /// Its only port, where it shares its addresses with the kernel's TCP: it ignores packets to all others.
     pub port: Option<u16>,
+    /// Its only ports, for an application that names the port of each connection; all if there is none.
+    pub ports: BTreeSet<u16>,
     /// MTU of its network, in bytes; the MSS is this minus the headers.
     pub mtu: u16,
     /// Send buffer (bytes written and not acknowledged) where a connection's configuration sets none.
@@ -79,6 +81,7 @@ impl Default for Settings {
             addresses: Vec::new(),
             transparent: false,
             port: None,
+            ports: BTreeSet::new(),
             mtu: 1500,
             send_buffer: Size(4 << 20),
             max_connections: 16_384,
@@ -87,6 +90,13 @@ impl Default for Settings {
             fin_wait: Duration::from_secs(60),
             linger: Duration::from_secs(120),
         }
+    }
+}
+
+impl Settings {
+    /// True if packets to this port are the endpoint's.
+    fn has_port(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port) && (self.ports.is_empty() || self.ports.contains(&port))
     }
 }
 

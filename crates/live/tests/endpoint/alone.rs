@@ -37,6 +37,18 @@ fn with_listener(stack: Stack) -> End {
     end
 }
 
+/// Beside a kernel the ports of others are the kernel's: there is no answer, not even a reset.
+#[test]
+fn ports_of_others_are_left_alone() {
+    for (ports, answers) in [(vec![], 1), (vec![80, 81], 1), (vec![81, 1000], 0)] {
+        let ports = ports.into_iter().collect();
+        let mut end =
+            End::new(1, Settings { addresses: addresses(RIGHT).to_vec(), ports, ..Settings::default() });
+        assert_eq!(gets(&mut end, NOW, syn_of_a_host(), &[]).len(), answers);
+        assert_eq!(end.endpoint.counters().not_ours, 1 - answers as u64);
+    }
+}
+
 /// RFC 9293, section 3.10.7.2: a listener drops segments with neither SYN nor ACK, and resets those with an
 /// ACK; a closed port resets both (section 3.10.7.1).
 #[test]

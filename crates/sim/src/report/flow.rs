@@ -39,17 +39,31 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_
 }
 
 fn connection(scenario: &Scenario, net: &Network, i: usize, ends: &FlowEnds) -> TcpReport {
-    let now = net.sim.now();
     let requests = flow::request_client(&net.sim, ends).map(requests);
     let telnet = flow::telnet_client(&net.sim, ends).map(telnet);
     TcpReport {
-        scheme: scenario.flows[i].sender.scheme.name.to_owned(),
         finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
         // a flow that has not started has no application yet
         requests: matches!(ends.app, App::Requests { .. }).then(|| requests.unwrap_or_default()),
         telnet: matches!(ends.app, App::Telnet { .. }).then(|| telnet.unwrap_or_default()),
-        probes: probes::probes(scenario, net, i),
-        ..flow::sender(&net.sim, ends).map_or_else(report_of_unstarted_flow, |c| sender_counters(c, now))
+        ..sending_end(scenario, i, flow::sender(&net.sim, ends), net.sim.now())
+    }
+}
+
+/// Report of flow `i` without its application, from its sending end; `None` before that exists.
+pub fn sending_end(
+    scenario: &Scenario,
+    i: usize,
+    connection: Option<&Connection>,
+    now: Instant,
+) -> TcpReport {
+    let counters = connection.map_or_else(report_of_unstarted_flow, |c| sender_counters(c, now));
+    let spec = scenario.flows.get(i);
+    TcpReport {
+        scheme: spec.map_or(counters.scheme, |spec| spec.sender.scheme.name.to_owned()),
+        finished_s: connection.and_then(|c| c.stats().finished_at).map(Instant::as_secs_f64),
+        probes: connection.zip(spec).and_then(|(c, spec)| probes::probes(scenario, &spec.sender, c)),
+        ..counters
     }
 }
 

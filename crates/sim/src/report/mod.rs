@@ -4,7 +4,7 @@ mod flow;
 mod probes;
 
 pub(crate) use flow::flow_report;
-pub use flow::{context, datagrams, requests, sender_report, set_advertised_window, telnet};
+pub use flow::{context, datagrams, requests, sender_report, sending_end, set_advertised_window, telnet};
 
 use crate::build::Network;
 use bentpipe_base::{Duration, Instant, NodeId};

@@ -1,7 +1,5 @@
 //! Report of probe segments.
 
-use crate::build::Network;
-use crate::flow;
 use bentpipe_base::Dscp;
 use bentpipe_report::ProbesReport;
 use bentpipe_scenario::{LinkSpec, Scenario};
@@ -14,11 +12,10 @@ use bentpipe_tcp::{Config, Connection};
 const NOT_SERVED_LAST: &str =
     "no queue of this network serves probes last (`discipline`): they take the place of data";
 
-/// Report of the probes of flow `i`, if its connection exists.
-pub(super) fn probes(scenario: &Scenario, net: &Network, i: usize) -> Option<ProbesReport> {
-    let sender = &scenario.flows[i].sender;
+/// Report of the probes of a flow with the configuration `sender`; `None` if its scheme sends none.
+pub(super) fn probes(scenario: &Scenario, sender: &Config, connection: &Connection) -> Option<ProbesReport> {
     let served_last = scenario.links.iter().any(LinkSpec::serves_low_priority_last);
-    let report = of_connection(flow::sender(&net.sim, &net.flows[i])?)?;
+    let report = of_connection(connection)?;
     Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
 }
 
