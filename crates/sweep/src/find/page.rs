@@ -30,7 +30,7 @@ fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {
         metrics: vec![find.until.metric.clone()],
         cells: found.points.iter().map(|p| vec![find.vary.shown(p.x)]).collect(),
         runs: Vec::new(),
-        figures: found.points.iter().map(|p| vec![p.figure]).collect(),
+        figures: found.points.iter().map(|p| vec![p.figure.into()]).collect(),
     };
     page::cells(&mut out, &table, "Values tried");
     out + &page::foot("Every value is in <a href=\"points.csv\">points.csv</a>.")
