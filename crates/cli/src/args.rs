@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Sweep(Box<sweep::Sweep>),
     /// Find the value of a parameter at which a metric crosses a threshold.
     ///
-    /// Exit status 4 if it does not cross it in the range.
+    /// Exit status 4 if no crossing was found.
     #[command(after_help = find::EXAMPLES)]
     Find(Box<find::Find>),
     /// Merge the shards of a sweep and write its tables.

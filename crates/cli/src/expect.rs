@@ -13,30 +13,45 @@ use core::ops::Range;
 pub(crate) struct Expect {
     text: String,
     metric: Metric,
-    holds: Test,
+    test: Test,
     /// Position and text of the operator.
     operator: (usize, &'static str),
     /// The limit, and the tolerance of `within`.
     limit: (f64, f64),
 }
 
-type Test = fn(f64, (f64, f64)) -> bool;
+#[derive(Clone, Copy, Debug)]
+enum Test {
+    Side(Comparison),
+    Equal,
+    Within,
+}
 
 /// Longer operators first, since `>=` begins with `>`.
 const OPERATORS: [(&str, Test); 6] = [
-    (">=", |value, (limit, _)| value >= limit),
-    ("<=", |value, (limit, _)| value <= limit),
-    ("==", |value, (limit, _)| value.total_cmp(&limit).is_eq()),
-    (">", |value, (limit, _)| value > limit),
-    ("<", |value, (limit, _)| value < limit),
-    (" within ", |value, (of, near)| (value - of).abs() <= near * of.abs()),
+    (">=", Test::Side(Comparison::AtLeast)),
+    ("<=", Test::Side(Comparison::AtMost)),
+    ("==", Test::Equal),
+    (">", Test::Side(Comparison::Above)),
+    ("<", Test::Side(Comparison::Below)),
+    (" within ", Test::Within),
 ];
+
+impl Test {
+    fn holds(self, value: f64, (limit, near): (f64, f64)) -> bool {
+        match self {
+            Self::Side(comparison) => comparison.holds(value, limit),
+            Self::Equal => value.total_cmp(&limit).is_eq(),
+            Self::Within => (value - limit).abs() <= near * limit.abs(),
+        }
+    }
+}
 
 impl Expect {
     /// Parses a condition; clap calls it too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let found = OPERATORS.iter().filter_map(|(sign, holds)| Some((text.find(sign)?, *sign, *holds)));
-        let (at, sign, holds) = found.min_by_key(|(at, ..)| *at).ok_or(
+        let found = OPERATORS.iter().filter_map(|(sign, test)| Some((text.find(sign)?, *sign, *test)));
+        let (at, sign, test) = found.min_by_key(|(at, ..)| *at).ok_or(
             "no operator: write METRIC OPERATOR QUANTITY, as in 'goodput > 1 Mbit/s'; operators: \
              >, >=, <, <=, ==, within 5 % of",
         )?;
@@ -44,13 +59,13 @@ impl Expect {
         let right = &text[at + sign.len()..];
         let limit = if sign.starts_with(' ') {
             let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
-            let near = parse_amount(near).ok().filter(|a| a.dimension == Dimension::Bare);
+            let near = parse_amount(near).ok().filter(|a| a.dimension == Dimension::Bare && a.value >= 0.0);
             let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
             (quantity(of, &metric)?, near.value)
         } else {
             (quantity(right, &metric)?, 0.0)
         };
-        Ok(Self { text: text.to_owned(), metric, holds, operator: (at, sign), limit })
+        Ok(Self { text: text.to_owned(), metric, test, operator: (at, sign), limit })
     }
 
     /// Rejects, before the run, names that the run will not have.
@@ -64,7 +79,7 @@ impl Expect {
     pub(crate) fn condition(&self) -> Option<Condition> {
         let (at, sign) = self.operator;
         let written = self.text[at + sign.len()..].trim().to_owned();
-        let comparison = Comparison::from_sign(sign)?;
+        let Test::Side(comparison) = self.test else { return None };
         Some(Condition { metric: self.metric.clone(), comparison, limit: self.limit.0, written })
     }
 
@@ -82,7 +97,7 @@ impl Expect {
             let why = "it has no value in this run: what it measures did not happen or did not finish";
             return Ok((false, format!("not met: {}: {why}", self.text.trim())));
         };
-        let met = (self.holds)(value, self.limit);
+        let met = self.test.holds(value, self.limit);
         let word = if met { "met" } else { "not met" };
         let line = format!("{word}: {}: it is {value} {symbol}", self.text.trim());
         Ok((met, line.trim_end().to_owned()))
@@ -138,6 +153,7 @@ mod tests {
             ("retransmits < 5 %", "a number, as in 3"),
             ("godput > 1 bit/s", "did you mean `goodput`?"),
             ("goodput within 5 Mbit/s", "within 5 % of"),
+            ("goodput within -5 % of 1 Mbit/s", "a percentage comes after `within`"),
         ] {
             let error = Expect::parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -37,10 +37,11 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
     let source = input::file(&options.file)?;
     let file = figure_file::load(&source)?;
     let quick = if options.quick { " --quick" } else { "" };
+    let (scenario, path) = scenario(&file, &options.file)?;
     let job = FigureJob {
         file: &file,
-        scenario: &scenario(&file, &options.file)?,
-        files: &Beside(&options.file),
+        scenario: &scenario,
+        files: &Beside(&path),
         quick: options.quick,
         threads: options.threads.into(),
         // the folder is left out, so that the tables do not depend on it
@@ -56,34 +57,56 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
 }
 
 /// Returns the scenario of a figure: its own text, a file beside it, or one that comes with the program.
-fn scenario(file: &FigureFile, path: &Path) -> Result<Source, Failure> {
+/// Also returns the path that the scenario's trace files are relative to.
+fn scenario(file: &FigureFile, path: &Path) -> Result<(Source, PathBuf), Failure> {
     let named = match &file.scenario {
-        ScenarioRef::Inline(source) => return Ok(source.clone()),
+        ScenarioRef::Inline(source) => return Ok((source.clone(), path.to_owned())),
         ScenarioRef::Named(named) => named,
     };
     let is_path =
         Path::new(&named.value).extension().is_some_and(|e| e == "toml") || named.value.contains('/');
     if is_path {
         let beside = path.parent().unwrap_or(Path::new("")).join(&named.value);
-        return input::file(&beside).map_err(|failure| {
-            let shown = beside.display();
-            match std::fs::metadata(&beside) {
-                Ok(_) => failure,
-                Err(error) => Box::<Diagnostic>::into(named.fault(format!("{shown}: {error}"), "")),
+        return match (input::file(&beside), std::fs::metadata(&beside)) {
+            (Ok(source), _) => Ok((source, beside)),
+            (Err(failure), Ok(_)) => Err(failure),
+            (_, Err(error)) => {
+                Err(Box::<Diagnostic>::into(named.fault(format!("{}: {error}", beside.display()), "")))
             }
-        });
+        };
     }
-    shipped::scenario(&named.value).map_err(|(near, help)| {
+    let shipped = shipped::scenario(&named.value).map_err(|(near, help)| {
         let mut fault = named.fault(format!("there is no scenario `{}`", named.value), near);
         fault.help.extend(help);
-        fault.into()
-    })
+        Box::<Diagnostic>::into(fault)
+    });
+    shipped.map(|source| (source, path.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use bentpipe_sweep::figure::check;
+
+    /// A scenario in another folder has its trace file beside it, not beside the figure.
+    #[test]
+    fn trace_files_are_beside_the_scenario() {
+        let folder = std::env::temp_dir().join(format!("bentpipe-figure-traces-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("links")).unwrap();
+        let window = include_str!("../../../scenarios/window.toml");
+        let text = window.replace("[dumbbell]\n", "[dumbbell]\ncapacity = { file = \"rate.csv\" }\n");
+        assert_ne!(text, window);
+        std::fs::write(folder.join("links/traced.toml"), text).unwrap();
+        std::fs::write(folder.join("links/rate.csv"), "time_s,rate_bps\n0,1000000\n").unwrap();
+        let text = "schema = 1\ntitle = \"t\"\nscenario = \"links/traced.toml\"\n[[curves]]\nname = \"a\"\n";
+        let file = figure_file::load(&Source::new("f.toml", text)).unwrap();
+        let (scenario, beside) =
+            scenario(&file, &folder.join("f.toml")).unwrap_or_else(|e| panic!("{}", e.text));
+        let (files, command) = (&Beside(&beside), String::new());
+        let job = FigureJob { file: &file, scenario: &scenario, files, quick: false, threads: 1, command };
+        check(&job).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     /// Every figure file of the repository names scenarios, parameters and metrics that exist.
     #[test]
@@ -96,9 +119,9 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             let file = figure_file::load(&Source::new(path.display().to_string(), text))
                 .unwrap_or_else(|e| panic!("{e}"));
-            let scenario = scenario(&file, &path).unwrap_or_else(|e| panic!("{}", e.text));
+            let (scenario, beside) = scenario(&file, &path).unwrap_or_else(|e| panic!("{}", e.text));
             for quick in [false, true].into_iter().take(if file.quick.is_some() { 2 } else { 1 }) {
-                let (files, command) = (&Beside(&path), String::new());
+                let (files, command) = (&Beside(&beside), String::new());
                 let job = FigureJob { file: &file, scenario: &scenario, files, quick, threads: 1, command };
                 check(&job).unwrap_or_else(|e| panic!("{e}"));
             }

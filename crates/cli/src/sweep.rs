@@ -5,7 +5,7 @@ use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
 use crate::outcome::{Failure, print_message};
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
-use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
+use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
 use bentpipe_sweep::{Error, Job, Shard, Summary};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -168,7 +168,7 @@ fn place_of(values: &str, wanted: &str) -> usize {
 fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagnostic>> {
     let mut spec = spec.unwrap_or_else(|| SweepSpec {
         axes: Vec::new(),
-        seeds: 5,
+        seeds: DEFAULT_SEEDS,
         measure: vec!["goodput".to_owned()],
         precision: None,
     });

@@ -152,8 +152,8 @@ fn the_same_bytes_with_any_number_of_threads_and_after_an_interrupt() {
 fn no_crossing_has_its_own_exit_status() {
     let args = ["find", BURST, "--vary", "buffer=64..100 packets", "--until", "drops[bottleneck] > 0"];
     let args = [&args[..], &["--seeds", "1", "--set", "window=64 segments"]].concat();
-    let sentence = "drops[bottleneck] does not cross 0 from buffer = 64 packets to 100 packets: \
-                    it is 0 at 64 packets and 0 at 100 packets (5 values, 1 seed, 5 runs).";
+    let sentence = "drops[bottleneck]: no crossing of 0 was found at 5 values from buffer = 64 packets to \
+                    100 packets: it is 0 at 64 packets and 0 at 100 packets (1 seed, 5 runs).";
     let output = bentpipe(&args);
     assert_eq!((output.status.code(), err(&output)), (Some(NO_CROSSING), String::new()));
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{sentence}\n"));

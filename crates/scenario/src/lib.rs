@@ -42,7 +42,7 @@ pub use quantity::Dimension;
 pub use reference::reference;
 pub use schema::schema;
 pub use source::{MAX_FILE, Source};
-pub use sweep::{Precision, SweepSpec, sweep};
+pub use sweep::{DEFAULT_SEEDS, Precision, SweepSpec, sweep};
 pub use trace::Files;
 pub use types::*;
 pub use write::to_toml;

@@ -9,6 +9,9 @@ use crate::value;
 
 const MAX_CELLS: usize = 1_000_000;
 
+/// Number of runs of each point if no file and no option says otherwise.
+pub const DEFAULT_SEEDS: u32 = 5;
+
 /// A sweep: one cell for each combination of values, several seeds per cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepSpec {
@@ -65,7 +68,7 @@ pub(crate) fn resolve(given: &At<SweepKeys>, parameters: &Parameters) -> Result<
         return Err(Fault::new(keys.axes.span, "there are too many combinations", label));
     }
     let measure = keys.measure.as_ref().map_or_else(|| vec!["goodput".to_owned()], |m| m.value.clone());
-    let seeds = keys.seeds.map_or(5, |s| s.value.0 as u32);
+    let seeds = keys.seeds.map_or(DEFAULT_SEEDS, |s| s.value.0 as u32);
     let precision = keys.precision.as_ref().map(|p| precision(p, seeds, &measure)).transpose()?;
     let axes = keys.axes.value.iter().map(|a| (a.name.clone(), a.values.clone())).collect();
     Ok(SweepSpec { axes, seeds, measure, precision })

@@ -4,7 +4,8 @@
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
 use bentpipe_report::{Metric, Unit};
-use bentpipe_scenario::{Dimension, parse_amount};
+use bentpipe_scenario::{Dimension, amount_parts, parse_amount};
+use bentpipe_sim::reference::in_unit;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,6 +119,13 @@ pub(crate) fn unit(metric: &Metric) -> (String, f64) {
         return (label.replace(", bit/s", ", Mbit/s"), 1e-6);
     }
     (label, 1.0)
+}
+
+/// Returns the unit of an amount as written, and how much of the metric's unit it is.
+pub(crate) fn written_unit(text: &str, unit: Unit) -> (&str, f64) {
+    let (_, name) = amount_parts(text);
+    let one = parse_amount(&format!("1 {name}")).ok().and_then(|one| in_unit(unit, one));
+    one.map_or((unit.symbol(), 1.0), |one| (name, one))
 }
 
 fn sweep_plot(

@@ -41,6 +41,39 @@ impl CellStatistics {
     }
 }
 
+/// Statistics of runs that must all have a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Estimate {
+    /// `None` unless each run has a value.
+    pub(crate) mean: Option<f64>,
+    /// Half-width of the 95 % interval.
+    pub(crate) half_width: Option<f64>,
+    /// Runs with a value.
+    pub(crate) n: usize,
+    /// All runs.
+    pub(crate) of: usize,
+}
+
+impl Estimate {
+    /// A mean over a part of the runs would be one over the better or the worse ones, so it is left out.
+    pub(crate) fn new(values: &[Option<f64>]) -> Self {
+        let known: Vec<f64> = values.iter().copied().flatten().filter(|v| !v.is_nan()).collect();
+        let whole = !known.is_empty() && known.len() == values.len();
+        Self {
+            mean: whole.then(|| mean(&known)),
+            half_width: half_width(&known, Level::P95).filter(|h| whole && h.is_finite()),
+            n: known.len(),
+            of: values.len(),
+        }
+    }
+}
+
+impl From<Estimate> for CellStatistics {
+    fn from(of: Estimate) -> Self {
+        Self { mean: of.mean, half_width: of.half_width, n: of.n }
+    }
+}
+
 impl Table {
     /// Reads the runs of a manifest.
     pub(crate) fn read(manifest: &str, store: &Store) -> Result<Self, Error> {

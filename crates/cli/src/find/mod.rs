@@ -6,17 +6,15 @@ use crate::expect::Expect;
 use crate::input::{self, Input};
 use crate::options::OptionValue;
 use crate::outcome::{Failure, NOT_FOUND, print, print_message, to_json};
-use bentpipe_scenario::{Diagnostic, Source, SweepSpec};
+use crate::sweep::{print_summary, with_bar};
+use bentpipe_os::Clock;
+use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Source, SweepSpec};
 use bentpipe_sweep::find::{Condition, Find as Search, Found};
 use bentpipe_sweep::{Error, Job};
 use clap::Args;
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use vary::Range;
-
-/// Default number of runs of each value, as for sweeps.
-const SEEDS: u32 = 5;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe find scenarios/window.toml --vary ber=1e-9..1e-4 --until 'goodput < 1 Mbit/s'
@@ -58,7 +56,7 @@ pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
     let source = input::file(&args.input.file)?;
     let range = Range::parse(&args.vary, &args.input.sets)?;
     let until = checked(args, &source, &range)?;
-    let seeds = bentpipe_scenario::sweep(&source)?.map_or(SEEDS, |spec| spec.seeds);
+    let seeds = bentpipe_scenario::sweep(&source)?.map_or(DEFAULT_SEEDS, |spec| spec.seeds);
     let seeds = args.seeds.unwrap_or(seeds);
     let job = Job {
         source: &source,
@@ -70,18 +68,11 @@ pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
         threads: args.threads.into(),
     };
     let mut search = Search { job, vary: range.vary.clone(), until };
-    // draws nothing if standard error is no terminal
-    let bar = ProgressBar::new(0);
-    let progress = |done: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    };
-    let found = bentpipe_sweep::find::find(&mut search, args.out.as_deref(), &progress);
-    bar.finish_and_clear();
+    let clock = Clock::start();
+    let found = with_bar(|progress| bentpipe_sweep::find::find(&mut search, args.out.as_deref(), progress));
     let found = found.map_err(|error| failure(error, &range))?;
     if let Some(out) = &args.out {
-        let (made, kept) = (found.summary.executed, found.summary.already_stored);
-        print_message(&format!("{made} runs made, {kept} kept, in {}", out.display()));
+        print_summary(found.summary, out, clock);
     }
     print(&answer(&found, &search, args.json)?)?;
     Ok(if found.crossing.is_some() { 0 } else { NOT_FOUND })

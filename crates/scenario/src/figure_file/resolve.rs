@@ -4,8 +4,8 @@ use super::keys::{AcrossKeys, CurveKeys, FigureKeys, PrintedKeys, QuickKeys};
 use super::scalars::{Coordinate, Printed, ScenarioText, Settings};
 use super::statements;
 use super::types::{
-    Across, Cost, FigureCurve, FigureFile, Located, PrintedPoints, PrintedValue, Quick, Scale, ScenarioRef,
-    Setting, Tolerance,
+    Across, Cost, FigureCurve, FigureFile, Located, PrintedPoint, PrintedPoints, PrintedValue, Quick, Scale,
+    ScenarioRef, Setting, Tolerance,
 };
 use crate::amount::{Amount, parse_amount};
 use crate::diagnostic::{Fault, Result, bail, fault};
@@ -13,11 +13,11 @@ use crate::form::At;
 use crate::quantity::Dimension;
 use crate::scalars::Text;
 use crate::source::{Source, Sources, Span};
+use crate::sweep::DEFAULT_SEEDS;
 
 const MOST_CURVES: usize = 32;
 const MOST_REFERENCES: usize = 64;
 const MOST_POINTS: usize = 1000;
-const SEEDS: u32 = 5;
 /// Axes whose values span more than this factor are logarithmic, as in sweeps.
 const LOG_SCALE_RATIO: f64 = 20.0;
 
@@ -80,7 +80,7 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
         scenario: scenario(keys.scenario, source, sources),
         sets: settings(keys.set, sources),
         scale: keys.scale.map_or(Scale::Linear, |s| s.value),
-        seeds: keys.seeds.map_or(SEEDS, |s| s.value.0 as u32),
+        seeds: keys.seeds.map_or(DEFAULT_SEEDS, |s| s.value.0 as u32),
         cost: keys.cost.map_or(Cost::Normal, |c| c.value),
         quick: keys.quick.map(|q| quick(q.value, sources)).transpose()?,
         notes: text(keys.notes),
@@ -128,6 +128,9 @@ fn quick(keys: QuickKeys, sources: &Sources<'_>) -> Result<Quick> {
             "write it in percent, as in \"20 %\""
         );
     };
+    if tolerance >= 1.0 {
+        bail!(keys.tolerance.span, "the tolerance of `quick` is below 100 %", "with this one 0 is accepted");
+    }
     Ok(Quick {
         sets: settings(keys.set, sources),
         seeds: keys.seeds.map_or(1, |s| s.value.0 as u32),
@@ -218,7 +221,13 @@ fn printed(keys: PrintedKeys, context: &Context<'_>) -> Result<PrintedPoints> {
             Some(across) if across.dimension.is_some() => coordinate(across, &x)?,
             Some(_) => context.place(&x)? as f64 + 1.0,
         };
-        Ok((place, context.located(y.map(|y| with_unit(y.0, unit)))))
+        let across = context.across.as_ref();
+        let equal = across.and_then(|a| {
+            let n = a.positions.iter().position(|p| p.total_cmp(&place).is_eq());
+            n.and_then(|n| a.values.get(n))
+        });
+        let x = equal.map_or(x.value.0, |v| v.value.clone());
+        Ok(PrintedPoint { place, x, value: context.located(y.map(|y| with_unit(y.0, unit))) })
     };
     let points = keys.points.value.0.into_iter().map(point).collect::<Result<_>>()?;
     if keys.source.value.0.trim().is_empty() {

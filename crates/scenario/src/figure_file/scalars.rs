@@ -123,6 +123,10 @@ impl Read for Tolerance {
             let message = format!("`{key}` cannot be \"{}\"", excerpt(text));
             Fault::new(value.span, message, "without a tolerance nothing is checked").help(help)
         })?;
+        if amount.value < 0.0 {
+            let message = format!("`{key}` is negative");
+            return Err(Fault::new(value.span, message, "write how far a mean may be, without a sign"));
+        }
         Ok(if text.ends_with('%') { Self::Share(amount.value) } else { Self::Amount(amount) })
     }
 }

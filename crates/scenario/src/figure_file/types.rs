@@ -152,11 +152,22 @@ pub struct PrintedPoints {
     pub name: String,
     /// Index of the curve that they belong to.
     pub curve: Option<usize>,
-    /// Places on the axis, as in [`Across::positions`], and values. In a table the place of the first row
-    /// is 1.
-    pub points: Vec<(f64, Located<PrintedValue>)>,
+    /// The points.
+    pub points: Vec<PrintedPoint>,
     /// Where they are printed.
     pub source: String,
+}
+
+/// A point of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrintedPoint {
+    /// Place on the axis, as in [`Across::positions`]. In a table the place of the first row is 1.
+    pub place: f64,
+    /// Its x as the equal value of the figure is written, or else as it is written itself. In a table the
+    /// name of the row.
+    pub x: String,
+    /// Its value.
+    pub value: Located<PrintedValue>,
 }
 
 /// A statement.

@@ -38,7 +38,7 @@ fn the_least_file_has_every_default() {
 #[test]
 fn values_names_and_units_are_resolved() {
     let file = loads(&format!(
-        "{CURVES}[[references]]\ncurve = \"b\"\nunit = \"Mbit/s\"\npoints = [[0.01, 9.5], [\"1e-3\", \"900 kbit/s\"]]\n\
+        "{CURVES}[[references]]\ncurve = \"b\"\nunit = \"Mbit/s\"\npoints = [[\"1 %\", 9.5], [0.001, \"900 kbit/s\"]]\n\
          source = \"read off\"\n\
          [[statements]]\ntext = \"s\"\ncurve = \"b\"\nover = \"a\"\nat = [\"0.1\", 0.001]\nexpect = 2\ntolerance = \"5 %\"\n\
          [[statements]]\ntext = \"o\"\norder = [\"b\", \"a\"]\ntolerance = \"0 %\"\n\
@@ -50,9 +50,10 @@ fn values_names_and_units_are_resolved() {
     let sets: Vec<(&str, &str)> =
         file.curves[1].sets.iter().map(|s| (s.name.value.as_str(), s.value.value.as_str())).collect();
     assert_eq!(sets, [("tcp", "sack"), ("flows", "2")]);
-    let printed: Vec<(f64, f64)> =
-        file.references[0].points.iter().map(|(x, y)| (*x, y.value.amount.value)).collect();
-    assert_eq!(printed, [(0.01, 9.5e6), (1e-3, 9e5)]);
+    let points = file.references[0].points.iter();
+    let printed: Vec<(f64, &str, f64)> =
+        points.map(|p| (p.place, p.x.as_str(), p.value.value.amount.value)).collect();
+    assert_eq!(printed, [(0.01, "1 %", 9.5e6), (1e-3, "1e-3", 9e5)], "an equal value of x gives its text");
     let [ratio, order, between] = &file.statements[..] else { panic!("{file:?}") };
     assert_eq!((&ratio.at[..], &order.at[..]), (&[1, 0][..], &[0, 1][..]));
     let Claim::Value { curve: 1, over: Some(0), accept } = &ratio.claim else { panic!("{ratio:?}") };
@@ -75,8 +76,9 @@ fn rows_and_words_have_places_too() {
         (None, Scale::Linear, &[1.0, 2.0][..])
     );
     let table = loads(&format!("{LEAST}{}", points.replace("sack", "a")));
-    let places = [&file, &table].map(|f| f.references[0].points[0].0.to_string());
-    assert_eq!(places, ["2", "1"]);
+    let [word, row] = [&file, &table].map(|f| &f.references[0].points[0]);
+    assert_eq!((word.place.to_string(), word.x.as_str()), ("2".to_owned(), "sack"));
+    assert_eq!((row.place.to_string(), row.x.as_str()), ("1".to_owned(), "a"));
 }
 
 #[test]
@@ -192,8 +194,8 @@ fn errors_say_what_to_write() {
             "there is no `[x]`",
         ),
         (
-            format!("{CURVES}[[references]]\nunit = \"m\"\npoints = [[1, 1]]\nsource = \"s\"\n"),
-            "unknown unit `m`",
+            format!("{CURVES}[[references]]\nunit = \"parsec\"\npoints = [[1, 1]]\nsource = \"s\"\n"),
+            "unknown unit `parsec`",
         ),
         (
             format!("{CURVES}[[references]]\npoints = [[\"1 s\", 1]]\nsource = \"s\"\n"),
@@ -206,6 +208,10 @@ fn errors_say_what_to_write() {
         (format!("{CURVES}[[references]]\npoints = [[1, 1]]\nsource = \"\"\n"), "`source` is empty"),
         (format!("{CURVES}[quick]\nseeds = 1\n"), "has no `tolerance`"),
         (format!("{CURVES}[quick]\ntolerance = \"1 s\"\n"), "the tolerance of `quick` is a share"),
+        (format!("{CURVES}[quick]\ntolerance = \"100 %\"\n"), "the tolerance of `quick` is below 100 %"),
+        (format!("{CURVES}[quick]\ntolerance = \"-1 %\"\n"), "`tolerance` is negative"),
+        (statement("curve = \"a\"\nexpect = 1\ntolerance = \"-5 %\""), "write how far a mean may be"),
+        (statement("order = [\"a\", \"b\"]\ntolerance = \"-5 %\""), "f.toml:15:13"),
     ] {
         let refused = read(&text).unwrap_err();
         assert!(refused.contains(says), "{says}: {refused}");

@@ -2,9 +2,11 @@
 //! without lines. So they differ without colour. Rows of a table are bars.
 
 use super::plan::Plan;
-use super::{Cells, Estimate, FigureJob};
+use super::{Cells, FigureJob};
 use crate::pictures::axis_unit;
+use crate::table::Estimate;
 use bentpipe_plot::{Axis, Colour, Curve, Marker, Plot, Point, Style};
+use bentpipe_report::Unit;
 use bentpipe_scenario::figure_file::{Across, PrintedPoints, Scale};
 use bentpipe_sim::reference::in_unit;
 
@@ -20,7 +22,7 @@ const COLOURS: [Colour; 6] =
 
 pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     let file = job.file;
-    let (label, scale) = vertical(job, plan);
+    let (label, scale) = vertical(plan);
     let names = match &file.across {
         None => file.curves.iter().map(|c| c.name.value.clone()).collect(),
         Some(a) if a.dimension.is_none() => a.values.iter().map(|v| v.value.clone()).collect(),
@@ -33,14 +35,15 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     curves.extend(file.references.iter().enumerate().map(|(n, r)| printed(n, r, plan, (x_scale, scale))));
     let of_x = file.across.as_ref().map_or("the rows of the table", |a| &a.label);
     let mut note = "Error bars: 95 % interval of the mean.".to_owned();
+    let shown = if label.is_empty() { "values" } else { &label };
+    let mut description = format!("{shown} over {of_x}, mean and 95 % interval");
     if !file.references.is_empty() {
         note += " Hollow marks: printed by the source.";
+        description += "; hollow marks: printed by the source";
     }
     Plot {
         title: file.title.clone(),
-        description: format!(
-            "{label} over {of_x}, mean and 95 % interval; hollow marks: printed by the source"
-        ),
+        description,
         x,
         y: axis(file.scale, label),
         curves,
@@ -49,14 +52,16 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     }
 }
 
-/// Returns the label of the values, and plot units per unit of the metric. Rows of a table may have metrics
-/// of their own, so its label is the unit alone.
-pub(crate) fn vertical(job: &FigureJob<'_>, plan: &Plan) -> (String, f64) {
-    let (label, scale) = plan.measures.first().map_or_else(Default::default, super::measure::Measure::axis);
-    if job.file.across.is_some() {
+/// Returns the label of the values, and plot units per unit of the metric. Curves with metrics of their own
+/// share the unit alone, which may be empty.
+pub(crate) fn vertical(plan: &Plan) -> (String, f64) {
+    let mut all = plan.measures.iter().map(super::measure::Measure::axis);
+    let Some((label, scale)) = all.next() else { return Default::default() };
+    if all.all(|(other, _)| other == label) {
         return (label, scale);
     }
-    (label.rsplit_once(", ").map_or(label.as_str(), |(_, unit)| unit).to_owned(), scale)
+    let unit = if plan.unit == Unit::Rate { "Mbit/s" } else { plan.unit.symbol() };
+    (unit.to_owned(), scale)
 }
 
 /// Returns the horizontal axis, and plot units per base unit.
@@ -108,7 +113,8 @@ fn printed(index: usize, of: &PrintedPoints, plan: &Plan, (x_scale, scale): (f64
     let n = of.curve.unwrap_or(index);
     // units were checked with the plan
     let value = |v| in_unit(plan.unit, v).unwrap_or(f64::NAN) * scale;
-    let points = of.points.iter().map(|(x, y)| Point::new(x * x_scale, value(y.value.amount))).collect();
+    let points =
+        of.points.iter().map(|p| Point::new(p.place * x_scale, value(p.value.value.amount))).collect();
     let colour = if of.curve.is_some() { COLOURS[n % COLOURS.len()] } else { Colour::Grey };
     Curve::new(of.name.clone(), Style::Points, points).colour(colour).marker(MARKS[n % MARKS.len()].1)
 }

@@ -4,11 +4,13 @@
 //! reported is the first value of x at which it does not hold, or else the one that is nearest to its
 //! limit.
 
+use super::measure::ratio;
 use super::plan::Plan;
-use super::{Cell, Cells, Estimate, FigureJob};
+use super::{Cell, Cells, FigureJob};
+use crate::pictures::written_unit;
+use crate::table::Estimate;
 use bentpipe_report::Unit;
 use bentpipe_scenario::figure_file::{Accept, Claim, PrintedValue, Statement, Tolerance};
-use bentpipe_scenario::parse_amount;
 use bentpipe_sim::reference::in_unit;
 
 /// Verdict on a statement.
@@ -151,9 +153,9 @@ fn comparisons(job: &FigureJob<'_>, cells: &Cells, statement: &Statement) -> Opt
     Some(all)
 }
 
-/// Ratios of two cells, seed by seed.
+/// Ratios of two cells, seed by seed. One by zero is no value, or each order below it would hold.
 fn ratios(above: &Cell, below: &Cell) -> Vec<Option<f64>> {
-    above.values.iter().zip(&below.values).map(|(a, b)| Some(a.as_ref()? / b.as_ref()?)).collect()
+    above.values.iter().zip(&below.values).map(|(a, b)| ratio((*a)?, (*b)?)).collect()
 }
 
 fn place(job: &FigureJob<'_>, x: usize, curve: usize, over: Option<usize>) -> String {
@@ -182,8 +184,10 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
         Accept::Near { expect, tolerance } => {
             let middle = value(&expect.value);
             let room = match tolerance.value {
-                Tolerance::Share(share) => middle * share.max(quick),
-                Tolerance::Amount(amount) => in_unit(unit, amount).unwrap_or(f64::NAN).max(middle * quick),
+                Tolerance::Share(share) => middle.abs() * share.max(quick),
+                Tolerance::Amount(amount) => {
+                    in_unit(unit, amount).unwrap_or(f64::NAN).max(middle.abs() * quick)
+                }
             };
             (
                 Bounds { low: middle - room, high: middle + room, above: false },
@@ -192,7 +196,8 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
             )
         }
         Accept::Between { low, high, expect } => {
-            let ends = (value(&low.value) * (1.0 - quick), value(&high.value) * (1.0 + quick));
+            let (least, most) = (value(&low.value), value(&high.value));
+            let ends = (least - least.abs() * quick, most + most.abs() * quick);
             let words = expect.as_ref().map_or_else(
                 || format!("{} to {}", low.value.text, high.value.text),
                 |e| e.value.text.clone(),
@@ -200,14 +205,8 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
             (Bounds { low: ends.0, high: ends.1, above: false }, words, expect.as_ref().unwrap_or(low))
         }
     };
-    let name = printed.value.text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let name = name.trim_start();
-    let one = parse_amount(&format!("1 {name}")).ok().and_then(|a| in_unit(unit, a));
-    match one.filter(|one| *one > 0.0) {
-        Some(one) => (bounds, words, one, name.to_owned()),
-        // a number with an exponent
-        None => (bounds, words, 1.0, unit.symbol().to_owned()),
-    }
+    let (name, one) = written_unit(&printed.value.text, unit);
+    (bounds, words, one, name.to_owned())
 }
 
 fn in_words(bounds: &Bounds, scale: f64, unit: &str) -> String {

@@ -42,7 +42,7 @@ impl Measure {
         let value = |m: &Metric| m.of(report).map_err(|e| metric_error(m.text(), e));
         let above = value(&self.metric)?;
         let Some(over) = &self.over else { return Ok(above) };
-        Ok(above.zip(value(over)?).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite()))
+        Ok(above.zip(value(over)?).and_then(|(a, b)| ratio(a, b)))
     }
 
     pub(crate) fn unit(&self) -> Unit {
@@ -56,6 +56,11 @@ impl Measure {
         }
         crate::pictures::unit(&self.metric)
     }
+}
+
+/// Returns the ratio of two values; `None` by zero.
+pub(crate) fn ratio(above: f64, below: f64) -> Option<f64> {
+    Some(above / below).filter(|ratio| ratio.is_finite())
 }
 
 /// Returns the error of a metric at its place in the file.

@@ -17,7 +17,6 @@ use crate::error::Error;
 use crate::store::{Store, missing_run_error, write_file};
 use bentpipe_scenario::figure_file::FigureFile;
 use bentpipe_scenario::{Files, Source};
-use bentpipe_stats::{Level, half_width, mean};
 use plan::{Plan, Run};
 use rayon::prelude::*;
 use std::path::Path;
@@ -69,33 +68,6 @@ pub(crate) struct Cell {
 
 /// Values of all runs: curves, then values of x. A curve that is not run has no cells.
 pub(crate) type Cells = Vec<Vec<Cell>>;
-
-/// A mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Estimate {
-    /// `None` unless each run has a value.
-    pub(crate) mean: Option<f64>,
-    /// Half-width of the 95 % interval.
-    pub(crate) half_width: Option<f64>,
-    /// Runs with a value.
-    pub(crate) n: usize,
-    /// All runs.
-    pub(crate) of: usize,
-}
-
-impl Estimate {
-    /// A mean over a part of the runs would be one over the better or the worse ones, so it is left out.
-    pub(crate) fn new(values: &[Option<f64>]) -> Self {
-        let known: Vec<f64> = values.iter().copied().flatten().filter(|v| !v.is_nan()).collect();
-        let whole = !known.is_empty() && known.len() == values.len();
-        Self {
-            mean: whole.then(|| mean(&known)),
-            half_width: half_width(&known, Level::P95).filter(|h| whole && h.is_finite()),
-            n: known.len(),
-            of: values.len(),
-        }
-    }
-}
 
 /// Checks that the figure fits its scenario: parameters, metrics, units. Runs nothing.
 ///

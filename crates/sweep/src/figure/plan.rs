@@ -151,7 +151,8 @@ fn in_figure(
         diagnostic.place = if at_value { value.place.clone() } else { name.place.clone() };
     }
     let words: Vec<String> = settings.iter().map(|(n, v)| format!("{} = {}", n.value, v.value)).collect();
-    diagnostic.help.push(format!("note: in the curve `{}` with {}", curve.name.value, words.join(", ")));
+    let with = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
+    diagnostic.help.push(format!("note: in the curve `{}`{with}", curve.name.value));
     diagnostic
 }
 
@@ -171,8 +172,8 @@ fn check(job: &FigureJob<'_>, measures: &[Measure], unit: Unit) -> Result<(), Bo
             );
         }
     }
-    for (_, value) in file.references.iter().flat_map(|r| &r.points) {
-        value_in(unit, value)?;
+    for point in file.references.iter().flat_map(|r| &r.points) {
+        value_in(unit, &point.value)?;
     }
     for statement in &file.statements {
         let Claim::Value { over, accept, .. } = &statement.claim else { continue };

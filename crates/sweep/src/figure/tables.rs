@@ -3,11 +3,12 @@
 use super::draw::vertical;
 use super::judge::StatementResult;
 use super::plan::Plan;
-use super::{Cells, Estimate, FigureJob};
+use super::{Cells, FigureJob};
 use crate::page::{REST, escape, mean_and_half_width, rounded};
-use crate::table::CellStatistics;
+use crate::table::{CellStatistics, Estimate};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{aligned, csv};
+use bentpipe_scenario::figure_file::PrintedPoint;
 use bentpipe_sim::reference::in_unit;
 use core::fmt::Write as _;
 
@@ -28,18 +29,11 @@ pub(crate) fn points(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String 
         }
     }
     for of in &file.references {
-        for (x, y) in &of.points {
-            let index = (*x as usize).saturating_sub(1);
-            let (row, x) = match &file.across {
-                None => (file.curves.get(index), String::new()),
-                Some(a) if a.dimension.is_none() => {
-                    (None, a.values.get(index).map_or("", |v| &v.value).to_owned())
-                }
-                Some(_) => (None, x.to_string()),
-            };
-            let name = row.or_else(|| file.curves.get(of.curve?)).map_or("", |c| &c.name.value);
-            let y = number(in_unit(plan.unit, y.value.amount));
-            rows.push([name, "printed", &x, &y, "", "", unit, &of.source].map(str::to_owned));
+        let curve = of.curve.and_then(|n| file.curves.get(n)).map_or("", |c| &c.name.value);
+        for PrintedPoint { x, value, .. } in &of.points {
+            let (name, x) = if file.across.is_some() { (curve, x.as_str()) } else { (x.as_str(), "") };
+            let y = number(in_unit(plan.unit, value.value.amount));
+            rows.push([name, "printed", x, &y, "", "", unit, &of.source].map(str::to_owned));
         }
     }
     let head = ["curve", "kind", "x", "value", "half_width_95", "runs", "unit", "source"].map(str::to_owned);
@@ -181,18 +175,24 @@ fn statements(out: &mut String, verdicts: &[StatementResult]) {
 }
 
 fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
-    let (label, scale) = vertical(job, plan);
+    let (label, scale) = vertical(plan);
+    let label = if label.is_empty() { "mean" } else { &label };
     let across = job.file.across.as_ref();
     let mut rows = Vec::new();
     for (curve, cells) in job.file.curves.iter().zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
-            let Estimate { mean, half_width, n: known, of } = Estimate::new(&cell.values);
-            let value = mean_and_half_width(&CellStatistics { mean, half_width, n: known }, scale);
+            let estimate = Estimate::new(&cell.values);
+            let value = mean_and_half_width(&estimate.into(), scale);
             let x = across.map(|a| a.values[n].value.clone());
-            let row = [Some(curve.name.value.clone()), x, Some(value), Some(format!("{known} of {of}"))];
+            let row = [
+                Some(curve.name.value.clone()),
+                x,
+                Some(value),
+                Some(format!("{} of {}", estimate.n, estimate.of)),
+            ];
             rows.push(row.into_iter().flatten().collect());
         }
     }
-    let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(&label), Some("runs with a value")];
+    let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(label), Some("runs with a value")];
     table(out, "Points", &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
 }

@@ -1,6 +1,7 @@
 //! Figures from their files to their tables.
 
-use super::{FigureJob, FigureResult, Verdict, figure};
+use super::plan::Plan;
+use super::{Cell, Cells, FigureJob, FigureResult, StatementResult, Verdict, draw, figure, judge};
 use crate::error::Error;
 use bentpipe_scenario::figure_file::{self, ScenarioRef};
 use bentpipe_scenario::{Files, Source};
@@ -57,7 +58,7 @@ run = false
 [[references]]
 curve = "another"
 unit = "Mbit/s"
-points = [[0.01, 2]]
+points = [["1e-2", 2], ["2 %", 3]]
 source = "made up"
 
 [[statements]]
@@ -70,7 +71,7 @@ between = ["0.1 Mbit/s", "4 Mbit/s"]
 text = "it is not that fast"
 curve = "NewReno"
 at = 0
-expect = "1 Gbit/s"
+expect = "1e0 Gbit/s"
 tolerance = "5 %"
 
 [[statements]]
@@ -92,12 +93,13 @@ NewReno,run,0,2484768,0,2,bit/s,
 NewReno,run,0.02,1508816,5703469.279999999,2,bit/s,
 "SACK, too",run,0,6712928,0,2,bit/s,
 "SACK, too",run,0.02,1520400,5482689.824,2,bit/s,
-another,printed,0.01,2000000,,,bit/s,made up
+another,printed,1e-2,2000000,,,bit/s,made up
+another,printed,0.02,3000000,,,bit/s,made up
 "#;
 
 const VERDICTS: &str = r"paper,item,ours,low,high,runs,length,paper_value,verdict,command
 ,,1.50882,-4.19465,7.21229,2,2 s,0.1 Mbit/s to 4 Mbit/s,agrees,bentpipe figure f.toml --out DIR
-,,0.00248477,0.00248477,0.00248477,2,2 s,1 Gbit/s,differs,bentpipe figure f.toml --out DIR
+,,0.00248477,0.00248477,0.00248477,2,2 s,1e0 Gbit/s,differs,bentpipe figure f.toml --out DIR
 ,,2.70163,2.70163,2.70163,2,2 s,2.7,agrees,bentpipe figure f.toml --out DIR
 ,,,,,0,,NewReno > another,not-run,bentpipe figure f.toml --out DIR
 ";
@@ -116,12 +118,64 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-fn make(text: &str, out: &str, quick: bool) -> Result<FigureResult, Error> {
+fn with_job<T>(text: &str, quick: bool, f: impl FnOnce(&FigureJob<'_>) -> T) -> Result<T, Error> {
     let file = figure_file::load(&Source::new("f.toml", text)).map_err(Error::Figure)?;
     let ScenarioRef::Inline(scenario) = &file.scenario else { panic!("{text}") };
     let command = "bentpipe figure f.toml --out DIR".to_owned();
-    let job = FigureJob { file: &file, scenario, files: &NoFiles, quick, threads: 2, command };
-    figure(&job, &folder(out), &|_, _| {})
+    Ok(f(&FigureJob { file: &file, scenario, files: &NoFiles, quick, threads: 2, command }))
+}
+
+fn make(text: &str, out: &str, quick: bool) -> Result<FigureResult, Error> {
+    with_job(text, quick, |job| figure(job, &folder(out), &|_, _| {}))?
+}
+
+/// Judges cells with these values: curves, then values of x, then seeds.
+fn judged(text: &str, values: &[[[f64; 2]; 2]]) -> Vec<StatementResult> {
+    let cell = |v: &[f64; 2]| Cell { values: v.map(Some).to_vec(), length: 1.0 };
+    let cells: Cells = values.iter().map(|of| of.iter().map(cell).collect()).collect();
+    with_job(text, false, |job| judge::all(job, &Plan::new(job).unwrap(), &cells)).unwrap()
+}
+
+#[test]
+fn a_ratio_by_zero_is_no_value() {
+    let order = "text = \"an order\"\norder = [\"NewReno\", \"SACK, too\"]";
+    let text = format!(
+        "{SCENARIO}{}",
+        REST.replace("text = \"nobody knows\"\norder = [\"NewReno\", \"another\"]", order)
+    );
+    let of =
+        |below: f64| judged(&text, &[[[2e6, 3e6], [2e6, 3e6]], [[1e6, below], [1e6, 1e6]]]).pop().unwrap();
+    assert_eq!((of(1e6).verdict, of(1e6).ours), (Verdict::Agrees, Some(2.5)));
+    assert_eq!((of(0.0).verdict, of(0.0).ours), (Verdict::Differs, None));
+}
+
+#[test]
+fn a_tolerance_is_as_wide_around_a_value_below_zero() {
+    let text = format!("{SCENARIO}{}", REST.replace("expect = 2.7", "expect = -2.7"));
+    let [_, _, ratio, _] = &judged(&text, &[[[1e6; 2]; 2], [[-2.6e6; 2]; 2]])[..] else { panic!("four") };
+    assert_eq!((ratio.verdict, ratio.accepted.as_str()), (Verdict::Agrees, "-2.97 to -2.43"));
+}
+
+#[test]
+fn curves_with_metrics_of_their_own_share_the_unit() {
+    let plot =
+        |text: &str| with_job(text, false, |job| draw::plot(job, &Plan::new(job).unwrap(), &Vec::new()));
+    let without = &REST[..REST.find("[[references]]").unwrap()];
+    let same = plot(&format!("{SCENARIO}{without}")).unwrap();
+    assert_eq!(same.y.label, "goodput, Mbit/s");
+    assert!(same.description.ends_with("over loss, mean and 95 % interval"), "{}", same.description);
+    let with = |first: &str, second: &str| {
+        let text = REST.replace("name = \"NewReno\"", &format!("name = \"NewReno\"\nmeasure = \"{first}\""));
+        let to = format!("name = \"SACK, too\"\nmeasure = \"{second}\"");
+        let text = text.replace("name = \"SACK, too\"", &to);
+        let text = text.replace("name = \"another\"", &format!("name = \"another\"\nmeasure = \"{first}\""));
+        plot(&format!("{SCENARIO}{}", text.split("[[references]]").next().unwrap())).unwrap()
+    };
+    let rates = with("goodput", "goodput[flow]");
+    assert_eq!(rates.y.label, "Mbit/s");
+    let counts = with("timeouts", "retransmits");
+    assert_eq!(counts.y.label, "");
+    assert!(counts.description.starts_with("values over loss"), "{}", counts.description);
 }
 
 fn read(out: &str, name: &str) -> String {
@@ -194,8 +248,8 @@ fn what_the_scenario_does_not_have_is_refused_in_the_figure_file() {
             "f.toml:33:16",
             "`loss` is a probability",
         ),
-        (with("unit = \"Mbit/s\"", "unit = \"s\""), "f.toml:49:18", "this does not fit what is drawn"),
-        (with("\"1 Gbit/s\"", "\"1 s\""), "f.toml:62:10", "a rate, as in 1 Mbit/s"),
+        (with("unit = \"Mbit/s\"", "unit = \"s\""), "f.toml:49:20", "this does not fit what is drawn"),
+        (with("\"1e0 Gbit/s\"", "\"1 s\""), "f.toml:62:10", "a rate, as in 1 Mbit/s"),
         (
             with("rtt", "rtt").replace("rate = \"10 Mbit/s\"", "rate = \"10 MB\""),
             "f.toml:15:8",
@@ -208,5 +262,8 @@ fn what_the_scenario_does_not_have_is_refused_in_the_figure_file() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let bad = SCENARIO.replace("rate = \"10 Mbit/s\"", "rate = \"10 MB\"");
+    let error = make(&format!("{bad}[[curves]]\nname = \"a\"\n"), "refused", false).unwrap_err().to_string();
+    assert!(error.trim_end().ends_with("note: in the curve `a`"), "{error}");
     assert!(!folder("refused").exists());
 }

@@ -1,8 +1,7 @@
 //! The condition that a search looks for.
 
+use crate::pictures::written_unit;
 use bentpipe_report::{Metric, Unit};
-use bentpipe_scenario::{amount_parts, parse_amount};
-use bentpipe_sim::reference::in_unit;
 
 /// On which side of the limit a condition is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +30,14 @@ pub struct Condition {
 }
 
 impl Comparison {
-    /// Returns the comparison of a sign.
-    pub fn from_sign(sign: &str) -> Option<Self> {
-        Some(match sign {
-            "<" => Self::Below,
-            "<=" => Self::AtMost,
-            ">" => Self::Above,
-            ">=" => Self::AtLeast,
-            _ => return None,
-        })
+    /// True if `value` is on this side of `limit`.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+        }
     }
 
     /// Returns the words for a mean that begins to meet it, and for one that meets it.
@@ -55,12 +53,7 @@ impl Comparison {
 
 impl Condition {
     pub(crate) fn holds(&self, mean: f64) -> bool {
-        match self.comparison {
-            Comparison::Below => mean < self.limit,
-            Comparison::AtMost => mean <= self.limit,
-            Comparison::Above => mean > self.limit,
-            Comparison::AtLeast => mean >= self.limit,
-        }
+        self.comparison.holds(mean, self.limit)
     }
 
     /// True if large values of the metric meet it.
@@ -70,11 +63,8 @@ impl Condition {
 
     /// Returns the unit of the limit as written, and how much of the metric's unit it is.
     pub(crate) fn unit(&self) -> (&str, f64) {
-        let (_, name) = amount_parts(&self.written);
-        let one = parse_amount(&format!("1 {name}")).ok().and_then(|one| in_unit(self.metric.unit(), one));
-        match one {
-            Some(scale) if self.metric.unit() != Unit::Count => (name, scale),
-            _ => (self.metric.unit().symbol(), 1.0),
-        }
+        let unit = self.metric.unit();
+        // packets or segments, as the metric says
+        if unit == Unit::Count { (unit.symbol(), 1.0) } else { written_unit(&self.written, unit) }
     }
 }

@@ -39,7 +39,7 @@ pub struct Find<'a> {
 /// What was found.
 #[derive(Debug)]
 pub struct Found {
-    /// The crossing; `None` if the metric does not cross the threshold in the range.
+    /// The crossing; `None` if none was found in the range.
     pub crossing: Option<Crossing>,
     /// True if only integers are values of the parameter.
     pub whole: bool,

@@ -30,7 +30,7 @@ fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {
         metrics: vec![find.until.metric.clone()],
         cells: found.points.iter().map(|p| vec![find.vary.shown(p.x)]).collect(),
         runs: Vec::new(),
-        figures: found.points.iter().map(|p| vec![p.figure]).collect(),
+        figures: found.points.iter().map(|p| vec![p.figure.into()]).collect(),
     };
     page::cells(&mut out, &table, "Values tried");
     out + &page::foot("Every value is in <a href=\"points.csv\">points.csv</a>.")
@@ -84,4 +84,50 @@ fn picture(found: &Found, find: &Find<'_>) -> Plot {
     let description = format!("{label} over {name}, mean and 95 % interval, and the threshold");
     Plot::new(found.title.clone(), description, axis(name), Axis::linear(label), curves)
         .note("bars: 95 % interval of each mean; dots: interval in which the value lies")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::{Comparison, Condition, Vary};
+    use crate::plan::Job;
+    use crate::{Summary, find::search};
+    use bentpipe_scenario::{Files, Source, SweepSpec};
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&self, path: &str) -> Result<String, String> {
+            Err(path.to_owned())
+        }
+    }
+
+    /// One of two runs at 10 has no value: the mean of the other one is shown nowhere.
+    #[test]
+    fn a_mean_over_a_part_of_the_runs_is_left_out() {
+        let source = Source::new("s.toml", "");
+        let spec = SweepSpec { axes: Vec::new(), seeds: 2, measure: Vec::new(), precision: None };
+        let (sets, seed, shard) = (Vec::new(), None, None);
+        let job = Job { source: &source, files: &NoFiles, sets, seed, spec, shard, threads: 1 };
+        let metric = bentpipe_report::Metric::parse("finished").unwrap();
+        let until =
+            Condition { metric, comparison: Comparison::Below, limit: 5.0, written: "5 s".to_owned() };
+        let find = Find { job, vary: Vary::new("size", (1.0, 10.0), "kB").unwrap(), until };
+        let values = [(1.0, Some(2.5)), (10.0, None)];
+        let found = Found {
+            crossing: None,
+            whole: false,
+            seeds: 2,
+            runs: 4,
+            summary: Summary { executed: 4, already_stored: 0 },
+            title: "t".to_owned(),
+            points: values.map(|(x, second)| search::Point::new(x, &[Some(1.5), second])).to_vec(),
+        };
+        let table = points(&found, &find);
+        assert!(table.ends_with(",2,yes\n10 kB,,,1,no\n"), "{table}");
+        let drawn = &picture(&found, &find).curves[0].points;
+        assert!((drawn[0].y - 2.0).abs() < 1e-9 && drawn[1].y.is_nan(), "{drawn:?}");
+        let page = html(&found, &find, picture(&found, &find));
+        assert!(page.contains("<td>10 kB</td><td>no value</td>") && !page.contains("<td>1.5"), "{page}");
+    }
 }

@@ -19,12 +19,14 @@
 
 use super::condition::Condition;
 use super::vary::Vary;
-use crate::table::CellStatistics;
+use crate::table::Estimate;
 
 /// Values tried at the start, both bounds included.
 const FIRST: u32 = 5;
 /// Width of the bracket at which the search ends, relative to its larger end.
 const WIDTH: f64 = 1e-3;
+/// Least end that this width is relative to, as a share of a linear range: it may contain zero.
+const LEAST_END: f64 = 1e-6;
 /// Maximum number of values tried.
 pub(super) const MAX_VALUES: usize = 60;
 /// Distance of the neighbours between which the band leaves the threshold, as a share of the interval.
@@ -36,10 +38,7 @@ const DISORDER: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) x: f64,
-    /// Over the runs that have a value.
-    pub(crate) figure: CellStatistics,
-    /// Number of runs without a value.
-    pub(crate) missing: usize,
+    pub(crate) figure: Estimate,
 }
 
 /// Where the crossing is.
@@ -63,13 +62,17 @@ pub struct Crossing {
 
 impl Point {
     pub(super) fn new(x: f64, values: &[Option<f64>]) -> Self {
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        Self { x, figure: CellStatistics::of(&known), missing: values.len() - known.len() }
+        Self { x, figure: Estimate::new(values) }
     }
 
     /// The mean, if every run has a value.
     fn mean(&self) -> Option<f64> {
-        self.figure.mean.filter(|_| self.missing == 0)
+        self.figure.mean
+    }
+
+    /// Number of runs without a value.
+    pub(crate) fn missing(&self) -> usize {
+        self.figure.of - self.figure.n
     }
 
     pub(crate) fn meets(&self, until: &Condition) -> bool {
@@ -160,7 +163,8 @@ fn bracket(points: &[Point], until: &Condition) -> Option<usize> {
 }
 
 fn is_enough(vary: &Vary, until: &Condition, (a, b): (&Point, &Point)) -> bool {
-    let width = if vary.whole { 1.0 } else { WIDTH * a.x.abs().max(b.x.abs()) };
+    let least = if vary.is_log() { 0.0 } else { LEAST_END * (vary.high - vary.low) };
+    let width = if vary.whole { 1.0 } else { WIDTH * a.x.abs().max(b.x.abs()).max(least) };
     b.x - a.x <= width || (a.is_uncertain(until.limit) && b.is_uncertain(until.limit))
 }
 

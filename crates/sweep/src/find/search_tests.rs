@@ -52,6 +52,17 @@ fn a_crossing_is_found_to_a_thousandth() {
     }
 }
 
+/// A crossing at zero has no relative width.
+#[test]
+fn a_step_at_zero_ends_the_search() {
+    let (points, found) = searched(&vary(-10.0, 10.0), &until(Comparison::Above, 0.0), &|x, _| {
+        Some(if x > 0.0 { 1.0 } else { -1.0 })
+    });
+    let found = found.unwrap();
+    assert!(found.low <= 0.0 && found.high > 0.0 && found.high - found.low < 1e-7, "{found:?}");
+    assert!(points.len() < 40, "{}", points.len());
+}
+
 #[test]
 fn the_answer_of_integers_is_the_first_that_fits() {
     let whole = |low, high| {
@@ -156,5 +167,7 @@ fn a_run_without_a_value_does_not_meet_the_condition() {
     let (points, found) = searched(&vary(1.0, 10.0), &until(Comparison::Below, 30.0), &finished);
     let found = found.unwrap();
     assert!((found.value - 4.0).abs() < 0.01 && found.met_above, "{found:?}");
-    assert_eq!(points[0].missing, 4);
+    let first = points[0].figure;
+    assert_eq!((points[0].missing(), first.n, first.of), (4, 1, 5));
+    assert_eq!((first.mean, first.half_width), (None, None), "no mean of the runs that have a value");
 }

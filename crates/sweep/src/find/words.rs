@@ -2,7 +2,7 @@
 
 use super::search::{Crossing, Point};
 use super::vary::number;
-use super::{Find, Found};
+use super::{Condition, Find, Found};
 use core::fmt::Write as _;
 
 impl Found {
@@ -19,8 +19,8 @@ impl Found {
             };
             let ((low, at_low), (high, at_high)) = (at(self.points.first()), at(self.points.last()));
             return format!(
-                "{metric} does not cross {limit} from {name} = {low} to {high}: it is {at_low} at {low} and \
-                 {at_high} at {high} ({}, {made}).",
+                "{metric}: no crossing of {limit} was found at {} from {name} = {low} to {high}: it is {at_low} \
+                 at {low} and {at_high} at {high} ({made}).",
                 count(self.points.len(), "value")
             );
         };
@@ -44,16 +44,17 @@ impl Found {
         let mut notes = Vec::new();
         if let Some(crossing) = &self.crossing {
             if !crossing.in_order {
+                let from = side(&self.points, &find.until);
                 notes.push(format!(
                     "The means of {metric} neither rise nor fall throughout, by more than their intervals: there \
-                     may be other crossings. This is the first one from the side where the condition is not met."
+                     may be other crossings. This is the first one from {from}."
                 ));
             }
             if crossing.cut_off {
                 notes.push("The interval reaches a bound of the range, so it may be wider.".to_owned());
             }
         }
-        let missing: usize = self.points.iter().map(|p| p.missing).sum();
+        let missing: usize = self.points.iter().map(Point::missing).sum();
         if missing > 0 {
             notes.push(format!(
                 "In {missing} of the {} runs {metric} has no value: what it measures did not happen or did not \
@@ -65,9 +66,16 @@ impl Found {
     }
 }
 
+/// Where a search comes from, as in `search::bracket`.
+fn side(points: &[Point], until: &Condition) -> &'static str {
+    let met = |point: Option<&Point>| point.is_some_and(|p| p.meets(until));
+    let alike = met(points.first()) == met(points.last());
+    if alike { "the lower bound" } else { "the side where the condition is not met" }
+}
+
 /// The mean at a point, in the unit of the limit.
 fn measured(point: &Point, find: &Find<'_>) -> String {
-    let Some(mean) = point.figure.mean.filter(|_| point.missing == 0) else {
+    let Some(mean) = point.figure.mean else {
         return "without a value".to_owned();
     };
     let (unit, scale) = find.until.unit();
@@ -116,6 +124,17 @@ fn exponent(value: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_side_is_the_lower_bound_if_both_bounds_are_alike() {
+        let metric = bentpipe_report::Metric::parse("timeouts").unwrap();
+        let comparison = super::super::Comparison::Above;
+        let until = Condition { metric, comparison, limit: 1.0, written: "1".to_owned() };
+        let of = |values: [f64; 3]| side(&values.map(|v| Point::new(v, &[Some(v)])), &until);
+        assert_eq!(of([2.0, 0.0, 2.0]), "the lower bound");
+        assert_eq!(of([0.0, 2.0, 0.0]), "the lower bound");
+        assert_eq!(of([0.0, 3.0, 2.0]), "the side where the condition is not met");
+    }
 
     #[test]
     fn digits_are_those_that_the_interval_supports() {
