@@ -146,7 +146,8 @@ impl HalfOpen {
         while self.members.len() > self.most_members {
             changed.extend(self.members.pop_last().map(|(_, key)| key));
         }
-        let room = self.most_members - self.members.len();
+        // none if all take part, as they mostly do
+        let room = self.most_members.min(self.waiting.len()) - self.members.len();
         let others = self.waiting.iter().filter(|entry| !self.members.contains(entry));
         let next: Vec<_> = others.take(room).copied().collect();
         changed.extend(next.iter().map(|(_, key)| *key));
