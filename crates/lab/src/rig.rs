@@ -1,12 +1,12 @@
 //! A place to run `bentpipe`: a folder, a user, a network namespace.
 
 use crate::Outcome;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -252,7 +252,15 @@ impl Rig {
         let open = |path: &PathBuf| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
         command.stdout(open(&paths[0])?).stderr(open(&paths[1])?);
         let child = start(command).map_err(|e| format!("{name}: {e}"))?;
-        Ok(Running { child, name: name.to_owned(), paths })
+        Ok(Running { child, name: name.to_owned(), paths, group: None })
+    }
+
+    /// The same for a program that starts others, and ends them when it gets SIGTERM.
+    pub fn spawn_group(&self, mut command: Command, name: &str) -> Outcome<Running> {
+        command.process_group(0);
+        let mut running = self.spawn(command, name)?;
+        running.group = Pid::from_raw(running.id() as i32);
+        Ok(running)
     }
 }
 
@@ -267,12 +275,14 @@ impl Drop for Rig {
     }
 }
 
-/// A running program. Dropping it kills it.
+/// A running program. Dropping it kills it; a group gets SIGTERM and time before that.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     name: String,
     paths: [PathBuf; 2],
+    /// The process group that ends with it.
+    group: Option<Pid>,
 }
 
 impl Running {
@@ -329,6 +339,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::TERM);
+            let _ = ended_within(&mut self.child, GRACE);
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in &self.paths {

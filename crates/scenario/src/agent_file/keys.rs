@@ -127,7 +127,7 @@ table! {
         /// method `"kernel"` it is what sockets of the host can have: lower limits are raised for all of
         /// them, to the largest window of all rules.
         window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"4 MiB\", max = \"64 MiB\" }`, \
-            with the method `\"kernel\"` `{ initial = \"64 KiB\", max = \"8 MiB\" }`",
+            with the method `\"kernel\"` `\"8 MiB\"`",
     }
 
     /// Limits of an agent. Connections beyond them pass unread; nothing is dropped.

@@ -37,8 +37,9 @@ const IDLE: Duration = Duration::from_secs(7200);
 /// Window towards the network. A rate can be used from the first round trip on: the initial window is one of
 /// 550 ms at 60 Mbit/s, the maximum three at 325 Mbit/s.
 const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(4 << 20), max: Size(64 << 20) };
-/// With the method `kernel`: the limits of all sockets of the host are raised to it.
-const KERNEL_WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(8 << 20) };
+/// With the method `kernel`: the limits of all sockets of the host are raised to it. A window that the kernel
+/// must grow first leaves the rate unused for six round trips.
+const KERNEL_WINDOW: ReceiveBuffer = ReceiveBuffer::Fixed(Size(8 << 20));
 
 pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
     let (place, deploy) = deploy(&keys.deploy)?;

@@ -62,7 +62,7 @@ fn hosts(setup: &Setup, bed: &Path, values: &str, (rate, share): (&str, f64)) ->
     let conf = format!("CONF={conf}");
     let words: Vec<&str> = [&*program, &conf].into_iter().chain(values.split(' ')).collect();
     let words = [&words[..], &["--", "sh", &script]].concat();
-    let session = rig.spawn(rig.command(bed, &words), "the bed from outside")?;
+    let session = rig.spawn_group(rig.command(bed, &words), "the bed from outside")?;
     let [sender, router, receiver] = files.each_ref().map(|file| pid(file));
     Ok(Chain::of(rig, session, [sender?, router?, receiver?], NAMES))
 }
