@@ -7,6 +7,7 @@ use crate::gateway::GatewayReport;
 use crate::link::{Counts, LinkReport};
 use crate::rate::FlowRouterReport;
 use crate::report::Report;
+use crate::selection::Selection;
 use crate::unit::Unit;
 use bentpipe_base::names::{listed, nearest};
 use bentpipe_base::trace::DropCause;
@@ -184,7 +185,7 @@ impl<'a> From<&'a Report> for Names<'a> {
 pub struct Metric {
     text: String,
     row: Row,
-    select: Option<String>,
+    select: Selection,
     cause: Option<String>,
 }
 
@@ -232,21 +233,14 @@ impl Metric {
     /// Invalid syntax, or an unknown metric.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        let form = |why: &str| Error::Syntax { text: cut(text), why: why.to_owned() };
+        let form = |why: &str| Error::syntax(text, why);
         let end = text.find(['[', '.']).unwrap_or(text.len());
-        let (name, mut rest) = text.split_at(end);
-        let row = METRICS.iter().find(|r| r.name == name).ok_or_else(|| unknown(name))?;
-        let mut select = None;
-        if let Some(inside) = rest.strip_prefix('[') {
-            let (name, after) = inside.split_once(']').ok_or_else(|| form("the `[` is not closed by `]`"))?;
-            if name.is_empty() {
-                return Err(form("name something between `[` and `]`"));
-            }
-            if matches!(row.read, Run(_)) {
-                return Err(form("it belongs to the whole run: leave out the part in brackets"));
-            }
-            select = Some(name.to_owned());
-            rest = after;
+        let (name, rest) = text.split_at(end);
+        let row = METRICS.iter().find(|r| r.name == name);
+        let row = row.ok_or_else(|| Error::unknown(name, METRICS.iter().map(|r| r.name)))?;
+        let (select, rest) = Selection::parse(rest).map_err(form)?;
+        if select.name().is_some() && matches!(row.read, Run(_)) {
+            return Err(form("it belongs to the whole run: leave out the part in brackets"));
         }
         let cause = match rest.strip_prefix('.') {
             None if rest.is_empty() => None,
@@ -284,7 +278,7 @@ impl Metric {
     /// Returns the axis label: `goodput of x1, bit/s`.
     pub fn label(&self) -> String {
         let mut label = self.row.description.to_owned();
-        if let Some(name) = &self.select {
+        if let Some(name) = self.select.name() {
             let _ = write!(label, " of {name}");
         }
         if let Some(cause) = &self.cause {
@@ -322,15 +316,9 @@ impl Metric {
 
     /// Combines the values of the selected items of `all`.
     fn read<T>(&self, all: &[T], name: fn(&T) -> &str, read: impl Fn(&T) -> Option<f64>) -> Option<f64> {
-        let chosen = all.iter().filter(|one| self.selects(name(one)));
+        let chosen = all.iter().filter(|one| self.select.selects(name(one)));
         let values: Vec<Option<f64>> = chosen.map(|one| read(one).filter(|v| v.is_finite())).collect();
         aggregate(self.row.aggregate, &values)
-    }
-
-    /// True if `name` is the selected one, begins with the selected prefix, or nothing is selected.
-    fn selects(&self, name: &str) -> bool {
-        let fits = |wanted: &str| wanted.strip_suffix('*').map_or(name == wanted, |p| name.starts_with(p));
-        self.select.as_deref().is_none_or(fits)
     }
 
     /// Checks that a run with these names has the flow, link, gateway, flow router or cause of this metric.
@@ -345,26 +333,44 @@ impl Metric {
             Gateway(_) => ("gateway", &names.gateways, Vec::new()),
             Router(_) => ("flow router", &names.flow_routers, Vec::new()),
         };
-        match (&self.select, &self.cause) {
-            (Some(name), _) if !known.iter().any(|n| self.selects(n)) => {
-                Err(self.not_in_run(what, name, known))
+        match (self.select.name(), &self.cause) {
+            (Some(name), _) if !known.iter().any(|n| self.select.selects(n)) => {
+                Err(Error::not_in_run(&self.text, what, name, known))
             }
             (_, Some(cause)) if !causes.contains(&cause.as_str()) => {
-                Err(self.not_in_run("cause", cause, &causes))
+                Err(Error::not_in_run(&self.text, "cause", cause, &causes))
             }
             _ => Ok(()),
         }
     }
+}
 
-    fn not_in_run(&self, what: &'static str, name: &str, known: &[&str]) -> Error {
-        let near = nearest(name, known.iter().copied());
-        let hint = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
-        let known = listed(known.iter().copied());
-        Error::NotInRun { metric: self.text.clone(), what, name: cut(name), hint, known }
+impl Error {
+    /// The run has no `what` called `name`, which `metric` needs; it has `known`.
+    pub fn not_in_run(metric: &str, what: &'static str, name: &str, known: &[&str]) -> Self {
+        let hint = hint(name, known.iter().copied());
+        let known = if known.is_empty() { "none".to_owned() } else { listed(known.iter().copied()) };
+        Self::NotInRun { metric: metric.to_owned(), what, name: cut(name), hint, known }
+    }
+
+    /// There is no metric `name` among `known`.
+    pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let hint = hint(name, known.clone());
+        Self::Unknown { name: cut(name), hint, known: known.collect::<Vec<_>>().join(", ") }
+    }
+
+    /// `text` is no metric, since `why`.
+    pub fn syntax(text: &str, why: &str) -> Self {
+        Self::Syntax { text: cut(text), why: why.to_owned() }
     }
 }
 
-fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
+fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or_else(String::new, |n| format!(": did you mean `{n}`?"))
+}
+
+/// Combines the values of several flows or links; `None` if there are none.
+pub fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     if known.is_empty() || (how == Last && known.len() < values.len()) {
         return None;
@@ -379,13 +385,6 @@ fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
 /// Returns at most 100 characters of a text for an error, without control characters.
 fn cut(text: &str) -> String {
     text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-fn unknown(name: &str) -> Error {
-    let near = nearest(name, METRICS.iter().map(|r| r.name));
-    let hint = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
-    let known = METRICS.map(|r| r.name).join(", ");
-    Error::Unknown { name: cut(name), hint, known }
 }
 
 #[cfg(test)]

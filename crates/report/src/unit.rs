@@ -15,6 +15,8 @@ pub enum Unit {
     Bytes,
     /// A count: packets, segments, timeouts.
     Count,
+    /// dB.
+    Decibels,
 }
 
 impl Unit {
@@ -27,6 +29,7 @@ impl Unit {
             Self::Bytes => ("_bytes", "B", "a size, as in 50 kB"),
             Self::Ratio => ("", "", "a number without a unit or a percentage, as in 0.9 or 90 %"),
             Self::Count => ("", "", "a number, as in 3"),
+            Self::Decibels => ("_db", "dB", "an attenuation, as in 3 dB"),
         }
     }
 

@@ -102,6 +102,11 @@ impl Instruments {
     }
 }
 
+/// Names of the columns of an instrument's table; the first is the end of the interval.
+pub fn columns(spec: &InstrumentSpec) -> Vec<String> {
+    empty(spec).columns
+}
+
 /// Creates the table of an instrument without rows.
 fn empty(spec: &InstrumentSpec) -> InstrumentReport {
     let (kind, columns) = match spec.kind {

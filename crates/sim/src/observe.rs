@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Maximum number of flows, and of link directions, with series.
-const MOST_SERIES: usize = 256;
+pub const MOST_SERIES: usize = 256;
 /// Number of flows whose signalling is recorded.
 const EXCHANGES: usize = 1;
 

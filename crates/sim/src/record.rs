@@ -82,26 +82,32 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
-/// How the values of two intervals are merged.
+/// How the values of several intervals are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Merge {
+pub enum Merge {
+    /// Their mean.
     Mean,
+    /// Their sum.
     Sum,
+    /// The last one.
     Last,
+    /// The largest one.
     Max,
 }
 
-/// Returns how a column is merged.
-pub(crate) fn merge_of(key: &str) -> Merge {
+/// Returns how a column of a record or of an instrument is merged.
+pub fn merge_of(key: &str) -> Merge {
     match key {
         "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
-        "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS => Merge::Sum,
+        "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS | "bytes" | "packets_in_error"
+        | "packets_dropped" | "errored_seconds" => Merge::Sum,
         "queue_peak_packets" => Merge::Max,
         _ => Merge::Mean,
     }
 }
 
-fn merged(rule: Merge, values: &[f64]) -> f64 {
+/// Merges values of which some may be unknown; NaN if all are.
+pub fn merged(rule: Merge, values: &[f64]) -> f64 {
     let mut known = values.iter().copied().filter(|v| !v.is_nan());
     let n = known.clone().count();
     match rule {

@@ -54,6 +54,7 @@ pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
         Unit::Bytes => (Dimension::Bytes, 1.0),
         Unit::Count if amount.dimension == Dimension::Pieces => (Dimension::Pieces, 1.0),
         Unit::Ratio | Unit::Count => (Dimension::Bare, 1.0),
+        Unit::Decibels => (Dimension::Decimal("dB"), 1.0),
     };
     (amount.dimension == wanted).then_some(amount.value * factor)
 }
@@ -86,6 +87,7 @@ mod tests {
         assert_eq!(given(Unit::Rate, "2 kbit/s"), Some(2000.0));
         assert_eq!(given(Unit::Count, "3 packets"), Some(3.0));
         assert_eq!(given(Unit::Count, "3"), Some(3.0));
+        assert_eq!(given(Unit::Decibels, "-3 dB"), Some(-3.0));
         assert_eq!(given(Unit::Rate, "3"), None);
         assert_eq!(given(Unit::Bytes, "3 s"), None);
     }
