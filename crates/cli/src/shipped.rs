@@ -34,6 +34,7 @@ scenarios! {
     "leo"
     "onboard"
     "parallel"
+    "pointing"
     "rain"
     "rate-break"
     "rate-churn"
