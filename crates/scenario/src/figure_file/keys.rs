@@ -46,8 +46,8 @@ table! {
         quick: QuickKeys = "none: `--quick` is refused",
         /// What to know when reading the figure, for instance settings that the paper does not print.
         notes: Text = "none",
-        /// What is horizontal: a parameter, or the time. Without it the figure is a table, with a row for each
-        /// curve.
+        /// What is horizontal: a parameter, or the time. Without it the figure is a table, with a row for
+        /// each curve.
         x: AcrossKeys = "none",
         /// The curves, or the rows of a table.
         curves: Vec<At<CurveKeys>>,
@@ -150,7 +150,8 @@ table! {
         falls: bool = "`false`",
         /// Names of curves, the highest first.
         order: OneOrList<Text> = "none",
-        /// Why the statement does not hold. A statement that is known to differ is not an error; needs `turn`.
+        /// Why the statement does not hold. A statement that is known to differ is not an error; needs
+        /// `turn`.
         differs: Text = "none",
         /// Parameters of the scenario with which it holds: `--turned` runs it with them. They come after all
         /// others, that of `[x]` included.

@@ -96,8 +96,8 @@ fn point(x: f64, cell: &Cell, scale: f64) -> Point {
     half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h * scale))
 }
 
-/// One curve for each of the figure. One that is not run has no points, but keeps its name and marks. Formulas
-/// are lines without marks, and the course of a run has steps.
+/// One curve for each of the figure. One that is not run has no points, but keeps its name and marks.
+/// Formulas are lines without marks, and the course of a run has steps.
 fn ours(job: &FigureJob<'_>, plan: &Plan, cells: &Cells, (x_scale, scale): (f64, f64)) -> Vec<Curve> {
     let positions = job.file.across.as_ref().map_or(&[][..], |a| &a.positions);
     let curve = |(n, cells): (usize, &Vec<Cell>)| {

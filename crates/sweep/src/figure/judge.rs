@@ -213,8 +213,8 @@ fn pairs(statement: &Statement) -> Vec<(Point, Option<Point>)> {
     }
 }
 
-/// Ratios of two cells, seed by seed. One by zero is no value, or each order below it would hold; of two zeros
-/// it is 1 if `zeros`.
+/// Ratios of two cells, seed by seed. One by zero is no value, or each order below it would hold; of two
+/// zeros it is 1 if `zeros`.
 fn ratios(above: &Cell, below: &Cell, zeros: bool) -> Vec<Option<f64>> {
     let one = |a: f64, b: f64| if zeros && a == 0.0 && b == 0.0 { Some(1.0) } else { ratio(a, b) };
     above.values.iter().zip(&below.values).map(|(a, b)| one((*a)?, (*b)?)).collect()

@@ -1,7 +1,7 @@
 //! Figures: a figure file ([`bentpipe_scenario::figure_file`]) run, drawn and judged.
 //!
-//! Each curve at each value of x is a cell, run with the same seeds. If x is the time, all cells of a curve are
-//! from the same runs, which are recorded. Runs are kept in the store of sweeps.
+//! Each curve at each value of x is a cell, run with the same seeds. If x is the time, all cells of a curve
+//! are from the same runs, which are recorded. Runs are kept in the store of sweeps.
 //! All files of a figure are made from the stored runs alone, so they do not depend on threads or
 //! interruptions.
 
