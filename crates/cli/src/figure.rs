@@ -2,13 +2,13 @@
 
 use crate::input::{self, Beside};
 use crate::outcome::Failure;
+use crate::progress::{Words, print_summary, with_progress};
 use crate::shipped;
-use crate::sweep::{print_summary, with_bar};
 use bentpipe_os::Clock;
 use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
 use bentpipe_scenario::{Diagnostic, Source};
 use bentpipe_sweep::Error;
-use bentpipe_sweep::figure::{FigureJob, figure};
+use bentpipe_sweep::figure::{FigureJob, PAGE, figure};
 use std::path::{Path, PathBuf};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -48,11 +48,13 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
         command: format!("bentpipe figure {}{quick} --out DIR", options.file.display()),
     };
     let clock = Clock::start();
-    let made = with_bar(|progress| figure(&job, &options.out, progress)).map_err(|error| match error {
-        Error::File { .. } => Failure::run(error),
-        _ => Failure::input(error),
-    })?;
-    print_summary(made.runs, &options.out, clock);
+    let words = Words { out: Some(&options.out), cells: "points" };
+    let made =
+        with_progress(words, |tell| figure(&job, &options.out, tell)).map_err(|error| match error {
+            Error::File { .. } => Failure::run(error),
+            _ => Failure::input(error),
+        })?;
+    print_summary(made.runs, &options.out, Some(PAGE), clock);
     Ok((made.to_text(), !made.differs()))
 }
 

@@ -17,6 +17,7 @@ mod link;
 mod links;
 mod options;
 mod outcome;
+mod progress;
 mod replay;
 mod shipped;
 mod simulate;

@@ -14,12 +14,16 @@ pub use judge::{StatementResult, Verdict};
 
 use crate::Summary;
 use crate::error::Error;
+use crate::progress::{Tell, Tracker};
 use crate::store::{Store, missing_run_error, write_file};
 use bentpipe_scenario::figure_file::FigureFile;
 use bentpipe_scenario::{Files, Source};
 use plan::{Plan, Run};
 use rayon::prelude::*;
 use std::path::Path;
+
+/// Name of the page in the folder of a figure.
+pub const PAGE: &str = "index.html";
 
 /// A figure as requested.
 pub struct FigureJob<'a> {
@@ -44,12 +48,16 @@ pub struct FigureResult {
     pub runs: Summary,
     /// Statements in the order of the file.
     pub verdicts: Vec<StatementResult>,
+    /// The table of points, for a terminal.
+    points: String,
 }
 
 impl FigureResult {
-    /// Formats the verdicts for a terminal, ending in a newline; empty without statements.
+    /// Formats points and verdicts for a terminal, ending in a newline.
     pub fn to_text(&self) -> String {
-        tables::verdict_text(&self.verdicts)
+        let verdicts = tables::verdict_text(&self.verdicts);
+        let between = if verdicts.is_empty() { "" } else { "\n" };
+        format!("{}{between}{verdicts}", self.points)
     }
 
     /// Returns true if a statement differs from what the runs show.
@@ -77,26 +85,25 @@ pub fn check(job: &FigureJob<'_>) -> Result<(), Error> {
     Plan::new(job).map(|_| ())
 }
 
-/// Makes the missing runs of a figure, then its files in `out`. `progress` is called with the numbers of
-/// finished runs and of all runs.
+/// Makes the missing runs of a figure, then its files in `out`. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn figure(
-    job: &FigureJob<'_>,
-    out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<FigureResult, Error> {
+pub fn figure(job: &FigureJob<'_>, out: &Path, tell: Tell<'_>) -> Result<FigureResult, Error> {
     let pool = crate::threads(job.threads)?;
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
     let store = Store::open(out)?;
     let all = plan.distinct();
-    let missing: Vec<&Run> =
+    let mut missing: Vec<&Run> =
         pool.install(|| all.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
     let kept = all.len() - missing.len();
+    // one run of every cell first: their times tell how long the others will take
+    missing.sort_by_key(|run| !run.first);
     let make = |run: &&Run| store.write(&run.key, &crate::simulate(&run.load(job)?, &run.key)?);
-    crate::make_all(&pool, &missing, kept, make, progress)?;
+    let tracker = Tracker::new(pool.current_num_threads(), false, tell);
+    tracker.announce(kept, missing.iter().map(|r| plan.cell(r)));
+    crate::make_all(&pool, &missing, |run| plan.cell(run), make, &tracker)?;
     let cells = pool.install(|| read(&plan, &store))?;
     let verdicts = judge::all(job, &plan, &cells);
     let plot = draw::plot(job, &plan, &cells);
@@ -104,12 +111,13 @@ pub fn figure(
         ("figure.svg", plot.to_svg(bentpipe_plot::Mode::Standalone)),
         ("points.csv", tables::points(job, &plan, &cells)),
         ("verdicts.csv", tables::verdicts(&verdicts)),
-        ("index.html", tables::page(job, &plan, &cells, &plot, &verdicts)),
+        (PAGE, tables::page(job, &plan, &cells, &plot, &verdicts)),
     ];
     for (name, text) in &files {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    Ok(FigureResult { runs: Summary { executed: missing.len(), already_stored: kept }, verdicts })
+    let points = tables::point_text(job, &plan, &cells);
+    Ok(FigureResult { runs: Summary { executed: missing.len(), already_stored: kept }, verdicts, points })
 }
 
 /// Reads the values of all runs.

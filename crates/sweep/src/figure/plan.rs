@@ -18,6 +18,8 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     /// Name in the store.
     pub(crate) key: String,
+    /// True for the first one of its cell.
+    pub(crate) first: bool,
     /// Index of its curve and its value of x.
     at: (usize, usize),
 }
@@ -85,13 +87,18 @@ impl Plan {
             })?;
             let run = |seed| {
                 let scenario = load(job, (n, x), Some(seed))?;
-                Ok(Run { seed, key: run_key(&scenario), at: (n, x) })
+                Ok(Run { seed, key: run_key(&scenario), first: seed == first.seed, at: (n, x) })
             };
             Ok(Cell { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
         };
         // in their order, so that the first error is always the same one
         let cells: Vec<Result<Cell, Error>> = (0..places).into_par_iter().map(cell).collect();
         cells.into_iter().collect()
+    }
+
+    /// Returns a number for the curve and the value of x of a run.
+    pub(crate) fn cell(&self, run: &Run) -> usize {
+        self.cells[..run.at.0].iter().map(Vec::len).sum::<usize>() + run.at.1
     }
 
     /// Returns all runs, each once: curves of a table may have the same ones.

@@ -4,8 +4,10 @@ use super::draw::vertical;
 use super::judge::StatementResult;
 use super::plan::Plan;
 use super::{Cells, FigureJob};
-use crate::page::{REST, escape, mean_and_half_width, rounded};
+use crate::page::{REST, escape};
+use crate::rounding::{mean_and_half_width, rounded};
 use crate::table::{CellStatistics, Estimate};
+use crate::text::cut;
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{aligned, csv};
 use bentpipe_scenario::figure_file::PrintedPoint;
@@ -86,7 +88,7 @@ pub(crate) fn verdict_text(all: &[StatementResult]) -> String {
             format!("{}{at}", v.text),
         ]
     };
-    aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>())
+    aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>(), &[0, 4])
 }
 
 /// Creates the page: a single file without scripts and external resources.
@@ -174,25 +176,34 @@ fn statements(out: &mut String, verdicts: &[StatementResult]) {
     table(out, "Statements", &head, verdicts.iter().map(row));
 }
 
-fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
+/// Returns the table of points; the first row is its head.
+fn point_rows(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Vec<Vec<String>> {
     let (label, scale) = vertical(plan);
-    let label = if label.is_empty() { "mean" } else { &label };
+    let label = if label.is_empty() { "mean".to_owned() } else { label };
     let across = job.file.across.as_ref();
-    let mut rows = Vec::new();
+    let head = [Some("curve".to_owned()), across.map(|a| a.label.clone()), Some(label)];
+    let head = head.into_iter().flatten().chain(["runs with a value".to_owned()]);
+    let mut rows = vec![head.collect()];
     for (curve, cells) in job.file.curves.iter().zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
             let estimate = Estimate::new(&cell.values);
             let value = mean_and_half_width(&estimate.into(), scale);
             let x = across.map(|a| a.values[n].value.clone());
-            let row = [
-                Some(curve.name.value.clone()),
-                x,
-                Some(value),
-                Some(format!("{} of {}", estimate.n, estimate.of)),
-            ];
-            rows.push(row.into_iter().flatten().collect());
+            let row = [Some(curve.name.value.clone()), x, Some(value)];
+            let runs = format!("{} of {}", estimate.n, estimate.of);
+            rows.push(row.into_iter().flatten().chain([runs]).collect());
         }
     }
-    let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(label), Some("runs with a value")];
-    table(out, "Points", &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
+    rows
+}
+
+/// Formats the points for a terminal.
+pub(crate) fn point_text(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String {
+    cut(point_rows(job, plan, cells), &[0], "points are in points.csv and on the page")
+}
+
+fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
+    let mut rows = point_rows(job, plan, cells).into_iter();
+    let head = rows.next().unwrap_or_default();
+    table(out, "Points", &head.iter().map(String::as_str).collect::<Vec<_>>(), rows);
 }
