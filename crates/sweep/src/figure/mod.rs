@@ -22,6 +22,7 @@ pub use tables::verdict_text;
 
 use crate::Summary;
 use crate::error::Error;
+use crate::progress::{Tell, Tracker};
 use crate::store::{Course, Store, missing_run_error, write_file};
 use crate::table::Estimate;
 use bentpipe_plot::Plot;
@@ -33,6 +34,9 @@ pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
 use std::path::Path;
 pub(crate) use tables::{COLUMNS, Heading, contents, fields, html_table, ours, points};
+
+/// Name of the page in the folder of a figure.
+pub const PAGE: &str = "index.html";
 
 /// A figure as requested.
 pub struct FigureJob<'a> {
@@ -57,12 +61,14 @@ pub struct FigureResult {
     pub runs: Summary,
     /// Statements in the order of the file.
     pub verdicts: Vec<StatementResult>,
+    /// The table of points, for a terminal.
+    points: String,
 }
 
 impl FigureResult {
-    /// Formats the verdicts for a terminal, ending in a newline; empty without statements.
+    /// Formats points and verdicts for a terminal, ending in a newline.
     pub fn to_text(&self) -> String {
-        verdict_text(&self.verdicts)
+        tables::points_and_verdicts(&self.points, &self.verdicts)
     }
 
     /// Returns true if a statement differs from what the runs show, and its file does not say so.
@@ -105,31 +111,27 @@ pub fn check(job: &FigureJob<'_>) -> Result<(), Error> {
     Plan::new(job).map(|_| ())
 }
 
-/// Makes the missing runs of a figure, then its files in `out`. `progress` is called with the numbers of
-/// finished runs and of all runs.
+/// Makes the missing runs of a figure, then its files in `out`. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn figure(
-    job: &FigureJob<'_>,
-    out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<FigureResult, Error> {
+pub fn figure(job: &FigureJob<'_>, out: &Path, tell: Tell<'_>) -> Result<FigureResult, Error> {
     let pool = crate::threads(job.threads)?;
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
-    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
+    let (runs, cells) = run(job, &plan, (&pool, out), tell)?;
     let made = Made::new(job, &plan, cells);
     made.write_pictures(&out.join("figure"))?;
     let files = [
         ("points.csv", points(job, &plan, &made.cells)),
         ("verdicts.csv", tables::verdicts(&made.verdicts)),
-        ("index.html", tables::page(job, &plan, &made)),
+        (PAGE, tables::page(job, &plan, &made)),
     ];
     for (name, text) in &files {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    Ok(FigureResult { runs, verdicts: made.verdicts })
+    let points = tables::point_text(job, &plan, &made.cells);
+    Ok(FigureResult { runs, verdicts: made.verdicts, points })
 }
 
 /// A figure that was run, judged and drawn.
@@ -164,12 +166,12 @@ pub fn turned(
     job: &FigureJob<'_>,
     statement: usize,
     out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tell: Tell<'_>,
 ) -> Result<Option<(Summary, StatementResult)>, Error> {
     let Some(of) = job.file.statements.get(statement).filter(|s| s.known.is_some()) else { return Ok(None) };
     let pool = crate::threads(job.threads)?;
     let plan = pool.install(|| Plan::of(job, Some(statement)))?;
-    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
+    let (runs, cells) = run(job, &plan, (&pool, out), tell)?;
     // what is known is about the figure without `turn`
     let of = Statement { known: None, ..of.clone() };
     Ok(Some((runs, judge::judge(job, &plan, &cells, &of))))
@@ -180,24 +182,36 @@ fn run(
     job: &FigureJob<'_>,
     plan: &Plan,
     (pool, out): (&ThreadPool, &Path),
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tell: Tell<'_>,
 ) -> Result<(Summary, Cells), Error> {
     let store = Store::open(out)?;
-    let runs: Vec<_> = plan.distinct().into_iter().map(|run| (job, plan, run)).collect();
-    let made = make_missing(&runs, (pool, &store), progress)?;
+    let piece = |run| Piece { job, plan, run, cell: plan.cell(run) };
+    let mut all: Vec<Piece<'_>> = plan.distinct().into_iter().map(piece).collect();
+    // one run of every point first: their times tell how long the others will take
+    all.sort_by_key(|piece| !piece.run.first);
+    let made = make_missing(&all, (pool, &store), tell)?;
     Ok((made, pool.install(|| read(plan, &store))?))
+}
+
+/// A run of a figure.
+pub(crate) struct Piece<'a> {
+    pub(crate) job: &'a FigureJob<'a>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a Run,
+    /// Number of its point, among those of all figures.
+    pub(crate) cell: usize,
 }
 
 /// Makes those runs of figures that are not in the store, in this order.
 pub(crate) fn make_missing(
-    all: &[(&FigureJob<'_>, &Plan, &Run)],
+    all: &[Piece<'_>],
     (pool, store): (&ThreadPool, &Store),
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tell: Tell<'_>,
 ) -> Result<Summary, Error> {
     let missing: Vec<_> =
-        pool.install(|| all.par_iter().filter(|(.., run)| store.read(&run.key).is_none()).collect());
+        pool.install(|| all.par_iter().filter(|piece| store.read(&piece.run.key).is_none()).collect());
     let kept = all.len() - missing.len();
-    let make = |(job, plan, run): &&(&FigureJob<'_>, &Plan, &Run)| {
+    let make = |Piece { job, plan, run, .. }: &&Piece<'_>| {
         let scenario = run.load(job)?;
         crate::check_key(&plan.key(&scenario), &run.key)?;
         let (report, course) = match &plan.recording {
@@ -206,7 +220,9 @@ pub(crate) fn make_missing(
         };
         store.write(&run.key, &report, &course)
     };
-    crate::make_all(pool, &missing, kept, make, progress)?;
+    let tracker = Tracker::new(pool.current_num_threads(), false, tell);
+    tracker.announce(kept, missing.iter().map(|piece| piece.cell));
+    crate::make_all(pool, &missing, |piece| piece.cell, make, &tracker)?;
     Ok(Summary { executed: missing.len(), already_stored: kept })
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Run {
     pub(crate) key: String,
     /// Simulated time times flows, s: about how long it takes, for an order.
     pub(crate) cost: f64,
+    /// True for the first one of its point.
+    pub(crate) first: bool,
     at: At,
 }
 
@@ -141,7 +143,7 @@ impl Plan {
             let run = |seed| {
                 let scenario = load(job, at, Some(seed))?;
                 let cost = scenario.duration.as_secs_f64() * scenario.flows.len() as f64;
-                Ok(Run { seed, key: self.key(&scenario), cost, at })
+                Ok(Run { seed, key: self.key(&scenario), cost, first: seed == first.seed, at })
             };
             Ok(RunSet { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
         };
@@ -173,6 +175,15 @@ impl Plan {
     pub(crate) fn key(&self, scenario: &Scenario) -> String {
         let key = run_key(scenario);
         self.recording.as_ref().map_or_else(|| key.clone(), |r| r.key(&key))
+    }
+
+    /// Returns a number for the curve and the value of x of a run, below [`MAX_RUNS`].
+    pub(crate) fn cell(&self, run: &Run) -> usize {
+        let places = |origin: &Origin| match origin {
+            Origin::Runs(_, sets) => sets.len(),
+            _ => 0,
+        };
+        self.curves[..run.at.curve].iter().map(places).sum::<usize>() + run.at.x
     }
 
     /// Returns all runs, each once: curves of a table may have the same ones.
