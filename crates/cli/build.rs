@@ -8,17 +8,17 @@ fn main() -> io::Result<()> {
     let variable = |name: &str| env::var(name).map_err(io::Error::other);
     let folder = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../papers");
     println!("cargo:rerun-if-changed={}", folder.display());
-    let mut text = "&[\n".to_owned();
+    let stem = |p: &Path| p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut rows = Vec::new();
     for paper in sorted(&folder)?.iter().filter(|p| p.is_dir()) {
         for file in sorted(paper)?.iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
-            let stem = |p: &Path| p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = format!("{}/{}", stem(paper), stem(file));
-            text += &format!(
-                "(\"{name}\", include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../papers/{name}.toml\"))),\n"
-            );
+            let path = format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../papers/{name}.toml\")");
+            rows.push(format!("(\"{name}\", include_str!({path}))"));
         }
     }
-    fs::write(Path::new(&variable("OUT_DIR")?).join("figures.rs"), text + "]\n")
+    let text = format!("&[{}]\n", rows.join(",\n"));
+    fs::write(Path::new(&variable("OUT_DIR")?).join("figures.rs"), text)
 }
 
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -33,7 +33,7 @@ use plan::{Origin, RunSet};
 pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
 use std::path::Path;
-pub(crate) use tables::{COLUMNS, Heading, contents, fields, html_table, ours, points};
+pub(crate) use tables::{COLUMNS, Heading, STATEMENT_STYLE, contents, fields, html_table, ours, points};
 
 /// Name of the page in the folder of a figure.
 pub const PAGE: &str = "index.html";

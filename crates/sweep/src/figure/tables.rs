@@ -126,7 +126,7 @@ pub(crate) fn points_and_verdicts(points: &str, verdicts: &[StatementResult]) ->
 
 /// Creates the page: a single file without scripts and external resources.
 pub(crate) fn page(job: &FigureJob<'_>, plan: &Plan, made: &Made) -> String {
-    let mut out = head(&job.file.title, WRAP_LAST, "");
+    let mut out = head(&job.file.title, STATEMENT_STYLE, "");
     if job.quick {
         out += "<p>Made with --quick: shorter or fewer runs, and wider tolerances.</p>\n";
     }
@@ -139,8 +139,11 @@ pub(crate) fn page(job: &FigureJob<'_>, plan: &Plan, made: &Made) -> String {
     out
 }
 
-/// The last column of a table has sentences.
-const WRAP_LAST: &str = "td:last-child{white-space:normal;text-align:left}";
+/// Sentences, names of curves and points of the table of statements are on several lines if need be.
+pub(crate) const STATEMENT_STYLE: &str = "\
+.statements :is(td,th):is(:nth-child(2),:nth-child(4),:nth-child(7)){white-space:normal;text-align:left}\
+.statements td:nth-child(4),.statements td:nth-child(7){min-width:9rem}.statements td:nth-child(2){min-width:13rem}
+";
 
 /// Where the contents of a figure are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,12 +229,14 @@ fn statements(out: &mut String, verdicts: &[StatementResult], heading: Heading) 
     let row = |v: &StatementResult| {
         let word = v.verdict.word().to_owned();
         let runs = v.runs.to_string();
-        vec![word, ours(v), v.paper_value.clone(), v.accepted.clone(), runs, v.at.clone(), v.text.clone()]
+        vec![word, v.text.clone(), ours(v), v.paper_value.clone(), v.accepted.clone(), runs, v.at.clone()]
     };
-    let head = ["verdict", "ours", "paper's", "accepted", "runs", "reported at", "statement"];
+    let head = ["verdict", "statement", "ours", "paper's", "accepted", "runs", "reported at"];
     let (begin, end) = heading.around("Statements");
     *out += &begin;
+    *out += "<div class=\"statements\">\n";
     table(out, &head, verdicts.iter().map(row));
+    *out += "</div>\n";
     *out += end;
 }
 

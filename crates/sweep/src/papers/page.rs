@@ -3,20 +3,23 @@
 use super::items::{ItemResult, Judged};
 use super::tables::{counts, not_run, why};
 use super::{Figure, Paper, PapersJob};
-use crate::figure::{Heading, Made, Plan, StatementResult, Verdict, contents, html_table, ours};
-use crate::page::{escape, foot, head, rounded};
+use crate::figure::{
+    Heading, Made, Plan, STATEMENT_STYLE, StatementResult, Verdict, contents, html_table, ours,
+};
+use crate::page::{escape, foot, head};
+use crate::rounding::rounded;
 use core::fmt::Write as _;
 use std::collections::BTreeSet;
 
 const TITLE: &str = "Papers: their figures and tables, made by bentpipe";
 
-/// Sentences are in the last column, and in every one of the table of items.
+/// The tables of items and differences have sentences.
 const STYLE: &str = "\
 h3{font-size:1rem;margin:2rem 0 .25rem}h4{font-size:.9375rem;margin:1rem 0 .25rem}\
-td:last-child,.texts td{white-space:normal;text-align:left}th:last-child,.texts th{text-align:left}\
-.texts td{vertical-align:top;min-width:4.5rem}.texts td:nth-child(3){min-width:16rem}\
-p{max-width:75ch;overflow-wrap:anywhere}summary{cursor:pointer}
-@media print{article{break-inside:avoid-page}h2{break-before:auto}}
+.texts :is(td,th){white-space:normal;text-align:left;vertical-align:top}\
+.texts td:nth-child(-n+2),.texts .value{white-space:nowrap}.texts td:nth-child(3){min-width:14rem}\
+.texts td:last-child{min-width:9rem}p{max-width:75ch;overflow-wrap:anywhere}summary{cursor:pointer}
+@media print{article{break-inside:avoid-page}}
 ";
 
 /// Creates the page.
@@ -27,7 +30,7 @@ pub(super) fn page(
     statements: &[Judged<'_>],
     items: &[ItemResult<'_>],
 ) -> String {
-    let mut out = head(TITLE, STYLE, &summary(job, statements));
+    let mut out = head(TITLE, &[STATEMENT_STYLE, STYLE].concat(), &summary(job, statements));
     overview(&mut out, job.papers, items);
     differences(&mut out, statements);
     out += "<section>\n<h2 id=\"items\">All items</h2>\n";
@@ -101,7 +104,7 @@ fn differences(out: &mut String, statements: &[Judged<'_>]) {
             item_links(of),
             link(of.figure),
             escape(&format!("{}{at}", result.text)),
-            escape(&ours(result)),
+            value(&ours(result)),
             escape(&result.paper_value),
             escape(&why(of)),
         ]
@@ -127,7 +130,7 @@ fn item_table(out: &mut String, items: &[ItemResult<'_>]) {
         let first = of.statements.first().map(|s| s.result);
         // formulas have no runs
         let text = |f: &dyn Fn(&StatementResult) -> String| {
-            first.filter(|s| s.ours.is_some()).map_or_else(String::new, |s| escape(&f(s)))
+            first.filter(|s| s.ours.is_some()).map_or_else(String::new, |s| value(&f(s)))
         };
         let because =
             if of.verdict == Verdict::NotRun { format!(": {}", not_run(of)) } else { String::new() };
@@ -137,7 +140,7 @@ fn item_table(out: &mut String, items: &[ItemResult<'_>]) {
             escape(&format!("{}{because}", of.item.what)),
             escape(&of.item.place),
             text(&|s| ours(s)),
-            text(&|s| s.paper_value.clone()),
+            first.map_or_else(String::new, |s| escape(&s.paper_value)),
             text(&|s| s.runs.to_string()),
             text(&|s| if s.runs == 0 { String::new() } else { format!("{} s", rounded(s.length)) }),
             figures.join(", "),
@@ -159,6 +162,11 @@ fn figure(out: &mut String, figure: &Figure<'_>, plan: &Plan, made: &Made) {
          <a href=\"figures/{name}.csv\">CSV</a>. {}</p>\n</article>\n",
         escape(&format!("Made by `{}`.", figure.job.command))
     );
+}
+
+/// A value with its unit, on one line.
+fn value(text: &str) -> String {
+    format!("<span class=\"value\">{}</span>", escape(text))
 }
 
 /// A link to a figure of the page.
