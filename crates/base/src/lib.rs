@@ -30,7 +30,7 @@ pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
     Addr, Body, Ecn, Flags, IpVersion, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader,
-    Timestamps, mix,
+    Timestamps, TooBig, mix,
 };
 pub use prefix::Prefix;
 pub use rng::{Purpose, Rng, RngSlot, fnv1a};

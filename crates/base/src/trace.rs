@@ -28,6 +28,8 @@ report_enum! {
         Handover = "handover",
         /// The fade was too deep for the coding.
         Fade = "fade",
+        /// Longer than the MTU of the link.
+        TooBig = "too_big",
         /// A router had no route to the destination.
         NoRoute = "no_route",
         /// The hop limit was exceeded.

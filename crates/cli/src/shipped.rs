@@ -27,6 +27,7 @@ scenarios! {
     "leo"
     "onboard"
     "parallel"
+    "pointing"
     "rain"
     "rate-break"
     "rate-churn"

@@ -2,6 +2,7 @@
 
 use bentpipe_os::namespace::UserError;
 use bentpipe_os::netlink;
+use bentpipe_scenario::SimulatedOnly;
 use bentpipe_service::SystemError;
 use std::io;
 use std::path::PathBuf;
@@ -56,10 +57,8 @@ pub enum Error {
     #[error("{0}: {1}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
     Folder(PathBuf, String),
     /// A part of a scenario that exists in simulated time only.
-    #[error(
-        "{0}: ports of real packets are not translated\nhelp: run the scenario with `bentpipe sim`, or with `nat = false`"
-    )]
-    SimulatedOnly(String),
+    #[error("{}: {}\nhelp: run the scenario with `bentpipe sim`, or {}", .0.what, .0.why, .0.instead)]
+    SimulatedOnly(SimulatedOnly),
     /// A flow of datagrams that is to signal rates.
     #[error(
         "flow `{0}` asks for rates for its datagrams, which a live flow cannot\n\

@@ -5,10 +5,11 @@
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
 use crate::direction::{DirectionSpec, Dynamics};
+use crate::mtu::{Fragments, Mtu};
 use crate::state::State;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, Size, World};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Probability, Purpose, Rate, RngSlot, Size, World};
 
 /// Loss processes of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,8 @@ pub struct Channel {
     carry: u64,
     /// One-way propagation delay.
     pub(crate) one_way: Duration,
-    framing: u32,
+    framing: u16,
+    pub(crate) mtu: Option<Mtu>,
     /// True if it changes over time. Stored here because it is read for every packet.
     pub(crate) varies: bool,
     /// Boxed, because most links have neither errors nor changes.
@@ -56,8 +58,14 @@ impl Channel {
     pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
         let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0) }));
         // the scenario allows at most 65 535 bytes
-        let framing = u32::try_from(framing.0).unwrap_or(u32::MAX);
-        Self { rate, carry: 0, one_way, framing, varies: false, more, last: (0, 0, 0) }
+        let framing = u16::try_from(framing.0).unwrap_or(u16::MAX);
+        Self { rate, carry: 0, one_way, framing, mtu: None, varies: false, more, last: (0, 0, 0) }
+    }
+
+    /// The same with a limit of the packets' length.
+    #[must_use]
+    pub fn with_mtu(self, mtu: Option<Mtu>) -> Self {
+        Self { mtu, ..self }
     }
 
     /// A channel that starts as `base` and changes as `dynamics` says. `name` is the name of the direction
@@ -65,7 +73,8 @@ impl Channel {
     pub fn varying(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let varying = Box::new(Varying::of(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
-        Self { varies: true, more, ..Self::new(base.rate, base.delay, base.framing, None) }
+        let channel = Self::new(base.rate, base.delay, base.framing, None).with_mtu(base.mtu);
+        Self { varies: true, more, ..channel }
     }
 
     /// Makes a constant channel one that can change from now on. It keeps the service in progress until
@@ -104,14 +113,20 @@ impl Channel {
         State::new(self.rate, self.one_way, loss, ber)
     }
 
-    /// Returns the end of the transmission of `size` bytes that begins at `start`. `fresh` says that the
-    /// channel was idle before.
+    /// True if packets like this one are longer than the MTU and are not cut.
     #[inline]
-    pub fn serialise(&mut self, start: Instant, size: Size, fresh: bool) -> Instant {
+    pub(crate) fn refuses(&self, packet: &Packet) -> bool {
+        self.mtu.is_some_and(|mtu| mtu.refuses(packet))
+    }
+
+    /// Returns the end of the transmission of a packet that begins at `start`. `fresh` says that the channel
+    /// was idle before.
+    #[inline]
+    pub(crate) fn serialise(&mut self, start: Instant, sent: Fragments, fresh: bool) -> Instant {
         if fresh {
             self.carry = 0;
         }
-        let bits = (size + Size(u64::from(self.framing))).bits();
+        let bits = sent.framed(Size(u64::from(self.framing))).bits();
         let bps = self.rate.bps();
         if self.last.0 != bits {
             // bits * 1e9 fits for packets up to 2 GB
@@ -127,15 +142,15 @@ impl Channel {
         start + Duration(whole + u64::from(over))
     }
 
-    /// Returns why a packet of `size` bytes is lost; `None` if it is not.
+    /// Returns why a packet is lost; `None` if it is not.
     #[inline]
-    pub fn draw_loss(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
+    pub(crate) fn draw_loss(&mut self, cx: &mut Cx<'_>, sent: Fragments) -> Option<DropCause> {
         let Some(More::Errors { errors, last }) = self.more.as_deref_mut() else { return None };
-        if !errors.loss.is_zero() && cx.rng(errors.rng).chance(errors.loss) {
+        if !errors.loss.is_zero() && cx.rng(errors.rng).unit() < sent.lost(errors.loss.get()) {
             return Some(DropCause::PacketLoss);
         }
         if !errors.ber.is_zero() {
-            let size = size + Size(u64::from(self.framing));
+            let size = sent.framed(Size(u64::from(self.framing)));
             if last.0 != size.0 {
                 *last = (size.0, segment_error(errors.ber, size));
             }
@@ -169,7 +184,7 @@ mod tests {
         let mut c = Channel::new(rate, Duration::ZERO, Size::ZERO, None);
         let mut t = Instant::ZERO;
         for i in 0..193_000 {
-            t = c.serialise(t, Size(1040), i == 0);
+            t = c.serialise(t, Fragments::of(None, Size(1040)), i == 0);
         }
         assert_eq!(t.0, 193_000 * 8320 * 1_000_000 / 1544);
     }

@@ -6,6 +6,7 @@ use crate::change::Change;
 use crate::drop_tail::Capacity;
 use crate::fade::Fade;
 use crate::gilbert_elliott::GilbertElliott;
+use crate::mtu::Mtu;
 use crate::orbit::Orbit;
 use crate::outage::Outages;
 use crate::queue::Discipline;
@@ -29,6 +30,8 @@ pub struct DirectionSpec {
     pub ber: Probability,
     /// Bytes of link-layer overhead of each packet.
     pub framing: Size,
+    /// Longest packet, and what happens to longer ones; `None` without a limit.
+    pub mtu: Option<Mtu>,
     /// What changes during the run; `None` on most links.
     pub dynamics: Option<Box<Dynamics>>,
 }

@@ -1,11 +1,18 @@
 //! A fade: attenuation in dB over time, and its effect on the link.
 //!
-//! Attenuation comes from a profile (straight lines between points) or from the rain series of P.1853. It
-//! either raises the bit error rate of a fixed coding, BER = f(clear-sky Eb/N0 - attenuation), or makes
-//! adaptive coding slow the link down. Both are recomputed at fixed steps and constant in between.
+//! Attenuation comes from a profile (straight lines between points), from the rain series of P.1853 or from
+//! a dish that does not follow its satellite. It either raises the bit error rate of a fixed coding, BER =
+//! f(clear-sky Eb/N0 - attenuation), or makes adaptive coding slow the link down. Both are recomputed at
+//! fixed steps and constant in between.
+//!
+//! A terminal measures the fade of what it receives, but most errors arise where it sends, and the two do
+//! not fade alike: over a day their ratio changes with the orbit and the time of day (Kruse, Ostermann and
+//! Allman, 2000). [`Drift`] describes this, and does not derive it: the Eb/N0 changes by a sine over time,
+//! the fade that is recorded does not.
 
 use crate::acm::{Acm, Adaptation};
 use crate::coding::Coding;
+use crate::pointing::{Dish, Pointing};
 use crate::rain::{Rain, RainSeries};
 use crate::state::{Process, SHORTEST_STEP, State, grid};
 use bentpipe_base::trace::DropCause;
@@ -31,6 +38,8 @@ pub enum FadeSource {
     Profile(Arc<[(Instant, f64)]>),
     /// A random rain series.
     Rain(Rain),
+    /// A dish that does not follow its satellite.
+    Pointing(Pointing),
 }
 
 /// The effect of attenuation.
@@ -42,9 +51,31 @@ pub enum FadeEffect {
         coding: Coding,
         /// Eb/N0 under clear sky in dB.
         clear_db: f64,
+        /// Its slow change.
+        drift: Option<Drift>,
     },
     /// A slower mode of adaptive coding.
     Acm(Acm),
+}
+
+/// A slow change of the Eb/N0 that the recorded fade does not show: `amplitude * sin(2 pi (t - start) /
+/// period)` is subtracted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Amplitude in dB; negative: the Eb/N0 rises first.
+    pub amplitude_db: f64,
+    /// Period, more than zero.
+    pub period: Duration,
+    /// A time at which it is zero.
+    pub start: Instant,
+}
+
+impl Drift {
+    fn db(self, at: Instant) -> f64 {
+        let period = self.period.max(SHORTEST_STEP).as_secs_f64();
+        let turns = (at.as_secs_f64() - self.start.as_secs_f64()) / period;
+        self.amplitude_db * libm::sin(core::f64::consts::TAU * turns)
+    }
 }
 
 #[derive(Debug)]
@@ -61,6 +92,7 @@ pub(crate) struct FadeProcess {
 enum Source {
     Profile(Arc<[(Instant, f64)]>),
     Rain(RainSeries),
+    Pointing(Box<Dish>),
 }
 
 #[derive(Debug)]
@@ -69,6 +101,7 @@ enum Effect {
     Coding {
         coding: Coding,
         clear_db: f64,
+        drift: Option<Drift>,
         last: (f64, f64, f64),
     },
     Acm(Adaptation),
@@ -85,10 +118,11 @@ impl FadeProcess {
                 let scintillation = scintillates.then(|| world.open_rng(name, Purpose::Scintillation));
                 Source::Rain(RainSeries::new(rain, series, scintillation))
             }
+            FadeSource::Pointing(pointing) => Source::Pointing(Box::new(Dish::new(*pointing))),
         };
         let effect = match fade.effect {
-            FadeEffect::Coding { coding, clear_db } => {
-                Effect::Coding { coding, clear_db, last: (0.0, 0.0, 0.0) }
+            FadeEffect::Coding { coding, clear_db, drift } => {
+                Effect::Coding { coding, clear_db, drift, last: (0.0, 0.0, 0.0) }
             }
             FadeEffect::Acm(acm) => Effect::Acm(Adaptation::new(acm)),
         };
@@ -99,10 +133,11 @@ impl FadeProcess {
         self.fade_db = match &mut self.source {
             Source::Profile(points) => profile(points, at),
             Source::Rain(series) => series.attenuation(at, cx),
+            Source::Pointing(dish) => dish.attenuation(at),
         };
         match &mut self.effect {
-            Effect::Coding { coding, clear_db, last } => {
-                let ebn0 = *clear_db - self.fade_db;
+            Effect::Coding { coding, clear_db, drift, last } => {
+                let ebn0 = *clear_db - self.fade_db - drift.map_or(0.0, |drift| drift.db(at));
                 *last = (coding.ber(ebn0), coding.event(ebn0), coding.threshold_loss(ebn0));
             }
             Effect::Acm(acm) => acm.report(at, self.fade_db),
@@ -157,6 +192,14 @@ mod tests {
         let points = [(second(10), 5.0), (second(20), 0.0), (second(20), 2.0), (second(30), 3.0)];
         for (at, db) in [(0, 5.0), (10, 5.0), (15, 2.5), (20, 2.0), (25, 2.5), (30, 3.0), (99, 3.0)] {
             assert!((profile(&points, second(at)) - db).abs() < 1e-12, "{at} s");
+        }
+    }
+    #[test]
+    fn a_drift_is_a_sine_that_begins_at_its_start() {
+        let second = |s| Instant::ZERO + Duration::from_secs(s);
+        let drift = Drift { amplitude_db: 0.8, period: Duration::from_secs(400), start: second(100) };
+        for (at, db) in [(0, -0.8), (100, 0.0), (150, 0.8 * libm::sqrt(0.5)), (200, 0.8), (400, -0.8)] {
+            assert!((drift.db(second(at)) - db).abs() < 1e-12, "{at} s: {}", drift.db(second(at)));
         }
     }
 }

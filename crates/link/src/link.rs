@@ -1,5 +1,5 @@
 //! One direction of a link as a [`Node`]: packets enter and later leave at port 0, or are dropped for a
-//! cause.
+//! cause. If it has an MTU, a message to the sender of a packet that is too long leaves at port 1.
 //!
 //! A link has one pending event, the arrival of the first packet in flight, no matter how many packets wait
 //! or are in flight. Service is lazy and exact: whenever the link is called, it performs every service that
@@ -10,12 +10,13 @@ use crate::change::{Change, UserChanges};
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
 use crate::drop_tail::Refused;
+use crate::mtu::Fragments;
 use crate::queue::{Discipline, Queue};
 use crate::state::LinkSnapshot;
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Cx, Duration, Input, Instant, Node, NodeId, Pkt, Port, Purpose, Slot, World};
+use bentpipe_base::{Cx, Duration, Input, Instant, Node, NodeId, Pkt, Port, Proto, Purpose, Slot, World};
 use std::collections::VecDeque;
 
 /// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
@@ -97,7 +98,7 @@ impl DirectionSpec {
                     loss: self.loss,
                     ber: self.ber,
                 });
-                Channel::new(self.rate, self.delay, self.framing, errors)
+                Channel::new(self.rate, self.delay, self.framing, errors).with_mtu(self.mtu)
             }
         };
         // only a discipline that hashes needs a key
@@ -281,16 +282,28 @@ impl Link {
     }
 
     fn serve(&mut self, cx: &mut Cx<'_>, packet: Pkt, start: Instant, fresh: bool) {
-        let size = packet.wire_len();
-        let end = self.channel.serialise(start, size, fresh);
+        let sent = Fragments::of(self.channel.mtu, packet.wire_len());
+        let end = self.channel.serialise(start, sent, fresh);
         self.busy_until = end;
         self.served.packets += 1;
-        self.served.bytes += size;
+        self.served.bytes += sent.bytes;
         self.served.busy += end.since(start);
-        match self.channel.draw_loss(cx, size) {
+        match self.channel.draw_loss(cx, sent) {
             None => self.in_flight.push(end + self.channel.one_way, packet),
             Some(cause) => self.drop(cx, start, packet, cause),
         }
+    }
+
+    /// Drops a packet that is too long, and tells its sender at port 1. There is no message about a message
+    /// (RFC 1122, section 3.2.2).
+    #[cold]
+    fn refuse(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if let Some(mtu) = self.channel.mtu.filter(|_| packet.proto != Proto::Icmp) {
+            let mut message = cx.packet();
+            message.set_too_big(&packet, mtu.bytes);
+            cx.send(Port(1), message);
+        }
+        self.drop(cx, cx.now, packet, DropCause::TooBig);
     }
 
     /// Drops a packet at `at`, the time of the trace event; it may be in the past because service is lazy.
@@ -367,6 +380,10 @@ impl Link {
 impl Node for Link {
     #[inline]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
+        let input = match input {
+            Input::Packet(_, packet) if self.channel.refuses(&packet) => return self.refuse(cx, packet),
+            input => input,
+        };
         let deadline = if self.channel.varies {
             self.handle_varying(cx, input)
         } else {

@@ -77,7 +77,7 @@ pub enum Handover {
 /// Gravitational parameter of the Earth in km^3/s^2.
 const MU_KM3_S2: f64 = 398_600.441_8;
 /// Rotation of the Earth in rad/s.
-const ROTATION: f64 = 7.292_115_9e-5;
+pub(crate) const ROTATION: f64 = 7.292_115_9e-5;
 
 /// The passes of one direction. The run begins as a satellite rises.
 #[derive(Debug)]

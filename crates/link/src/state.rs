@@ -1,6 +1,7 @@
 //! The state of a direction at one instant, and the processes that determine it.
 
 use crate::drop_tail::Capacity;
+use crate::mtu::Fragments;
 use crate::queue::Queue;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, Rng, Size};
@@ -45,17 +46,17 @@ impl State {
     }
 
     /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
-    /// errors. Probabilities of 0 and 1 draw no random number.
-    pub(crate) fn draw_loss(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
+    /// errors in any of its fragments. Probabilities of 0 and 1 draw no random number.
+    pub(crate) fn draw_loss(&self, rng: &mut Rng, sent: Fragments, bit_error: f64) -> Option<DropCause> {
         let dark = self.down.then_some(DropCause::Outage).or(self.lost_to);
         if dark.is_some() {
             return dark;
         }
         let causes = [
-            (self.handover_loss, DropCause::Handover),
-            (self.fade_loss, DropCause::Fade),
-            (self.loss, DropCause::PacketLoss),
-            (self.burst_loss, DropCause::Burst),
+            (sent.lost(self.handover_loss), DropCause::Handover),
+            (sent.lost(self.fade_loss), DropCause::Fade),
+            (sent.lost(self.loss), DropCause::PacketLoss),
+            (sent.lost(self.burst_loss), DropCause::Burst),
             (bit_error, DropCause::BitError),
         ];
         causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)

@@ -61,7 +61,8 @@ impl LinkStats {
 
     /// Packets lost on the way, after the queue.
     pub fn lost(&self) -> u64 {
-        self.drops().map(|(_, n)| n).sum::<u64>() - self.dropped_in_queue()
+        let refused = self.drops[DropCause::TooBig as usize];
+        self.drops().map(|(_, n)| n).sum::<u64>() - self.dropped_in_queue() - refused
     }
 
     /// Packets dropped in the queue: it was full, or the AQM dropped them.

@@ -19,6 +19,7 @@ use crate::direction::{DirectionSpec, Dynamics};
 use crate::drop_tail::Capacity;
 use crate::fade::FadeProcess;
 use crate::gilbert_elliott::BurstProcess;
+use crate::mtu::Fragments;
 use crate::orbit::{Orbit, PassProcess, SlotProcess};
 use crate::outage::OutageProcess;
 use crate::queue::Queue;
@@ -210,8 +211,8 @@ impl Varying {
         self.stopped().or_else(|| self.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at))
     }
 
-    fn begin(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        let size = packet.wire_len() + self.framing;
+    fn begin(&mut self, cx: &mut Cx<'_>, packet: Pkt, sent: Fragments) {
+        let size = sent.framed(self.framing);
         let bit_error = match self.bit_error {
             Some((last, p)) if last == size => p,
             _ => {
@@ -222,7 +223,7 @@ impl Varying {
                 p
             }
         };
-        let fate = self.state.draw_loss(cx.rng(self.errors), bit_error);
+        let fate = self.state.draw_loss(cx.rng(self.errors), sent, bit_error);
         self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
     }
 

@@ -200,7 +200,7 @@ fn a_saturated_trace_counts_as_busy_all_the_time() {
 #[test]
 fn a_fade_raises_the_bit_errors_step_by_step() {
     let source = FadeSource::Profile([(ms(0), 5.0), (ms(10_000), 0.0)].into());
-    let effect = FadeEffect::Coding { coding: Coding::Uncoded, clear_db: 14.59 };
+    let effect = FadeEffect::Coding { coding: Coding::Uncoded, clear_db: 14.59, drift: None };
     let fade = Fade { source, effect, every: Duration::from_secs(1) };
     let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
     for (at, db) in [(0, 5.0), (999, 5.0), (1000, 4.5), (5700, 2.5), (20_000, 0.0)] {

@@ -6,8 +6,8 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_link::normal::q;
 use bentpipe_link::{
-    Acm, Capacity, Coding, DirectionSpec, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages,
-    Rain,
+    Acm, Capacity, Coding, DirectionSpec, Drift, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott,
+    Outages, Pointing, Rain,
 };
 use rig::{Fates, Rig, base, chance, ms, rate};
 
@@ -106,7 +106,7 @@ fn rain(station: &str, scale: f64) -> Rain {
 }
 
 fn rainy(station: &str, scale: f64) -> Dynamics {
-    let effect = FadeEffect::Coding { coding: Coding::Viterbi, clear_db: 9.2 };
+    let effect = FadeEffect::Coding { coding: Coding::Viterbi, clear_db: 9.2, drift: None };
     let fade =
         Fade { source: FadeSource::Rain(rain(station, scale)), effect, every: Duration::from_secs(10) };
     Dynamics { fade: Some(fade), ..Dynamics::default() }
@@ -132,10 +132,37 @@ fn both_directions_of_a_station_see_the_same_rain_scaled() {
 }
 
 #[test]
+fn a_drift_changes_the_errors_and_not_the_recorded_fade() {
+    let second = |s| Instant::ZERO + Duration::from_secs(s);
+    let drift = Drift { amplitude_db: 1.0, period: Duration::from_secs(400), start: Instant::ZERO };
+    let source = FadeSource::Profile([(Instant::ZERO, 3.0)].into());
+    let effect = FadeEffect::Coding { coding: Coding::Uncoded, clear_db: 13.0, drift: Some(drift) };
+    let fade = Fade { source, effect, every: Duration::from_secs(1) };
+    let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
+    for (at, ebn0_db) in [(0, 10.0), (100, 9.0), (200, 10.0), (300, 11.0)] {
+        let seen = rig.look(second(at));
+        assert_eq!(seen.fade_db, Some(3.0));
+        assert!((seen.ber / Coding::Uncoded.ber(ebn0_db) - 1.0).abs() < 1e-9, "{at} s: {}", seen.ber);
+    }
+}
+
+#[test]
+fn a_dish_that_does_not_track_fades_the_link() {
+    let effect = FadeEffect::Coding { coding: Coding::Uncoded, clear_db: 14.59, drift: None };
+    let source = FadeSource::Pointing(Pointing::default());
+    let fade = Fade { source, effect, every: Duration::from_secs(15) };
+    let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
+    let seen: Vec<_> = [0, 3600, 7200].map(|s| rig.look(Instant::ZERO + Duration::from_secs(s))).into();
+    let ber: Vec<_> = seen.iter().map(|s| s.ber).collect();
+    assert!((0.5..2.0).contains(&(ber[0] / 1e-5)) && ber[1] < 1e-8 && ber[2] < 1e-11, "{ber:?}");
+    assert!(seen[2].fade_db.is_some_and(|db| db.abs() < 1e-9), "{seen:?}");
+}
+
+#[test]
 fn bit_errors_of_a_faded_code_lose_as_many_packets_as_its_error_events_say() {
     let coding = Coding::Viterbi;
     let source = FadeSource::Profile([(Instant::ZERO, 5.0)].into());
-    let effect = FadeEffect::Coding { coding, clear_db: 9.2 };
+    let effect = FadeEffect::Coding { coding, clear_db: 9.2, drift: None };
     let fade = Fade { source, effect, every: Duration::from_secs(1) };
     let dynamics = Dynamics { fade: Some(fade), ..Dynamics::default() };
     let mut rig = Rig::new(&DirectionSpec { rate: rate(1_000_000_000), ..base() }, &dynamics);

@@ -7,8 +7,8 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Probability, Purpose, Size, World};
 use bentpipe_link::{
     Access, Acm, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, DirectionSpec, Discipline,
-    Dynamics, Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit,
-    Outages, Pass, Queue, Rain, Recorded, Slots,
+    Drift, Dynamics, Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease,
+    Longer, Mtu, Orbit, Outages, Pass, Pointing, Queue, Rain, Recorded, Slots,
 };
 use proptest::option::of;
 use proptest::prelude::*;
@@ -141,8 +141,17 @@ fn fade() -> impl Strategy<Value = Fade> {
         Just(Coding::Viterbi),
         decibel().prop_map(|ebn0_db| Coding::Threshold { ebn0_db })
     ];
+    let drift = (decibel(), duration(), instant()).prop_map(|(amplitude_db, period, start)| Drift {
+        amplitude_db,
+        period,
+        start,
+    });
     let effect = prop_oneof![
-        (coding, decibel()).prop_map(|(coding, clear_db)| FadeEffect::Coding { coding, clear_db }),
+        (coding, decibel(), of(drift)).prop_map(|(coding, clear_db, drift)| FadeEffect::Coding {
+            coding,
+            clear_db,
+            drift
+        }),
         (decibel(), decibel(), of(decibel()), duration()).prop_map(
             |(clear_db, hysteresis_db, margin_db, delay)| FadeEffect::Acm(Acm {
                 clear_db,
@@ -152,10 +161,26 @@ fn fade() -> impl Strategy<Value = Fade> {
             })
         ),
     ];
-    (prop_oneof![profile, rain], effect, duration()).prop_map(|(source, effect, every)| Fade {
+    (prop_oneof![profile, rain, pointing()], effect, duration()).prop_map(|(source, effect, every)| Fade {
         source,
         effect,
         every,
+    })
+}
+
+fn pointing() -> impl Strategy<Value = FadeSource> {
+    let numbers = (decibel(), decibel(), decibel(), decibel(), decibel());
+    (numbers, instant(), instant()).prop_map(|((dish_m, frequency_ghz, tilt, north, pace), node, aim)| {
+        FadeSource::Pointing(Pointing {
+            dish_m,
+            frequency_ghz,
+            inclination_deg: tilt,
+            satellite_deg: tilt * 4.0,
+            station_deg: (north * 3.0, 0.0),
+            node,
+            aim,
+            pace,
+        })
     })
 }
 
@@ -192,13 +217,17 @@ fn dynamics() -> impl Strategy<Value = Dynamics> {
 }
 
 fn base() -> impl Strategy<Value = DirectionSpec> {
-    (bps(), duration(), 0_u64..50, probability(), probability()).prop_map(
-        |(bps, delay, framing, loss, ber)| DirectionSpec {
+    let longer = prop_oneof![Just(Longer::Refuse), Just(Longer::Fragment)];
+    let mtu = (prop_oneof![8 => 68_u16..2000, 1 => any::<u16>()], longer)
+        .prop_map(|(bytes, longer)| Mtu { bytes, longer });
+    (bps(), duration(), 0_u64..50, probability(), probability(), of(mtu)).prop_map(
+        |(bps, delay, framing, loss, ber, mtu)| DirectionSpec {
             rate: rate(bps),
             delay,
             framing: Size(framing),
             loss,
             ber,
+            mtu,
             ..rig::base()
         },
     )
@@ -293,7 +322,7 @@ fn link(base: &DirectionSpec, dynamics: &Dynamics, discipline: Discipline, capac
     };
     let channel = if dynamics.is_constant() {
         let errors = errors(&mut world);
-        Channel::new(base.rate, base.delay, base.framing, Some(errors))
+        Channel::new(base.rate, base.delay, base.framing, Some(errors)).with_mtu(base.mtu)
     } else {
         Channel::varying(base, dynamics, "link", &mut world)
     };

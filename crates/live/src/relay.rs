@@ -52,6 +52,7 @@ fn passes_whole(scenario: &Scenario) -> bool {
             && d.dynamics.is_none()
             && d.loss.is_zero()
             && d.ber.is_zero()
+            && d.mtu.is_none()
             && d.rate.bps() >= UNLIMITED_BPS
     })
 }

@@ -1,12 +1,12 @@
 //! Runs a scenario's timeline faster: two hours of a fade in two minutes, without changing what a packet
 //! experiences on the link.
 //!
-//! The factor divides the scenario's timestamps and everything that changes over minutes and hours: the end
-//! of the run, starts of flows, readers' pauses, intervals of measuring and recording; changes of the
-//! timeline, including its outages; steps of capacity; the profile of a fade, rain, and the delay of the
-//! adaptive coding that follows it; passes, slots and handovers of satellites; recurring outages, their gaps
-//! and their lengths. So the share of time in fade or outage is unchanged, and an event at the end of the
-//! scenario is still at its end.
+//! The factor divides the scenario's timestamps and everything that changes over minutes and hours: the
+//! end of the run, starts of flows, readers' pauses, intervals of measuring and recording; changes of the
+//! timeline, including its outages; steps of capacity; the profile of a fade, rain, the satellite that a
+//! dish does not follow, drifts, and the delay of adaptive coding; passes, slots and handovers of
+//! satellites; recurring outages, their gaps and their lengths. So the share of time in fade or outage is
+//! unchanged, and an event at the end of the scenario is still at its end.
 //!
 //! The factor does not change what a packet experiences: rate, delay, queue, losses, bursts, jitter and its
 //! steps, mahimahi traces (they are the rate), frames and grants of demand assignment, release after idle,
@@ -182,9 +182,19 @@ impl TimeScale {
                 rain.beta *= self.0;
                 self.step(&mut rain.step);
             }
+            FadeSource::Pointing(pointing) => {
+                pointing.pace *= self.0;
+                self.scale(&mut pointing.node.0);
+                self.scale(&mut pointing.aim.0);
+            }
         }
-        if let FadeEffect::Acm(acm) = &mut fade.effect {
-            self.scale(&mut acm.delay.0);
+        match &mut fade.effect {
+            FadeEffect::Acm(acm) => self.scale(&mut acm.delay.0),
+            FadeEffect::Coding { drift: Some(drift), .. } => {
+                self.step(&mut drift.period);
+                self.scale(&mut drift.start.0);
+            }
+            FadeEffect::Coding { drift: None, .. } => {}
         }
     }
 }
@@ -213,6 +223,7 @@ outages = { every = "60 s", length = "6 s" }
 
 [dumbbell.return]
 orbit = { slots = { delay = ["20 ms", "30 ms"], period = "15 s", offset = "3 s", jitter = "1 ms", handover = { outage = "60 ms" } } }
+fade = { pointing = { aim = "7200 s" }, coding = "uncoded", clear = "14 dB", drift = { amplitude = "1 dB" } }
 
 [[timeline]]
 at = "600 s"
@@ -261,6 +272,11 @@ app = "bulk"
         let Some(Orbit::Slots(slots)) = &back.orbit else { panic!("no slots") };
         assert_eq!((slots.period, slots.offset, slots.jitter), (secs(0.25), secs(0.05), secs(1e-3)));
         assert_eq!(slots.handover, Handover::Outage(secs(1e-3), secs(1e-3)));
+        let fade = back.fade.as_ref().unwrap();
+        let FadeSource::Pointing(dish) = &fade.source else { panic!("no dish") };
+        assert_eq!((dish.pace, dish.aim), (60.0, Instant(120_000_000_000)));
+        let FadeEffect::Coding { drift: Some(drift), .. } = fade.effect else { panic!("no drift") };
+        assert_eq!(drift.period, secs(1440.0));
     }
 
     #[test]

@@ -5,9 +5,11 @@ use crate::ends::{ConnectionTable, Endpoint};
 use crate::peers::Peers;
 use crate::udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Datagrams, Taken};
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
+use bentpipe_base::{
+    Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot, TcpHeader, TooBig,
+};
 use bentpipe_tcp::{
-    Config, Connection, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
+    Config, Connection, Icmp, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -131,7 +133,10 @@ impl Host {
     }
 
     fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if packet.proto == Proto::Udp {
+        if let Some(said) = packet.too_big() {
+            self.too_big(cx, &packet, said);
+            cx.recycle(packet);
+        } else if packet.proto == Proto::Udp {
             let addr = self.addr;
             match self.udp.as_mut().map_or(Taken::Refused, |udp| udp.take(cx, addr, &packet)) {
                 Taken::Refused => self.refuse(cx, &packet),
@@ -152,6 +157,16 @@ impl Host {
         } else {
             self.unknown(cx, packet);
         }
+    }
+
+    /// A link does not take a packet of ours. Sources of datagrams do not change their size.
+    #[cold]
+    fn too_big(&mut self, cx: &mut Cx<'_>, message: &Pkt, said: TooBig) {
+        let Some(i) = self.ends.find(message).filter(|_| said.is_tcp) else { return };
+        let Some(end) = self.ends.get_mut(i) else { return };
+        let headers = u16::from(message.ip.header() + TcpHeader::default().wire_len());
+        end.conn.icmp(cx, said.seq, Icmp::TooBig { segment: said.mtu.saturating_sub(headers) });
+        self.run(cx, i);
     }
 
     fn refuse(&mut self, cx: &mut Cx<'_>, packet: &Pkt) {

@@ -109,7 +109,7 @@ impl Ports {
         let opens = match packet.proto {
             Proto::Tcp => flags.has(Flags::SYN) && !flags.has(Flags::ACK),
             Proto::Udp => true,
-            Proto::Opaque => false,
+            Proto::Opaque | Proto::Icmp => false,
         };
         if !opens {
             return true;
@@ -124,7 +124,10 @@ impl Ports {
 
     /// Restores the destination port of a packet back.
     fn inward(&self, packet: &mut Packet) {
-        if let Some(port) = self.own.get(&(packet.proto as u8, packet.dst, packet.dport)) {
+        // a message is translated like the packet that it quotes
+        let quoted = packet.too_big().map(|said| if said.is_tcp { Proto::Tcp } else { Proto::Udp });
+        let proto = quoted.unwrap_or(packet.proto);
+        if let Some(port) = self.own.get(&(proto as u8, packet.dst, packet.dport)) {
             packet.dport = *port;
         }
     }

@@ -3,18 +3,23 @@
 //! Host n of the simulation has the addresses 10.0.0.0 + n + 1 and, in IPv6 packets, fd00:: and the same 32
 //! bits. The byte at position p of a stream is p mod 251: with a prime, data that is misplaced by a power of
 //! two is detected. A datagram starts with its number and its sending time in nanoseconds, eight bytes each
-//! in network byte order, as far as they fit. Structures of in-band signalling are the end of the payload in
-//! IPv4, and the hop-by-hop header in IPv6. Options of signalling are the last ones of their header.
+//! in network byte order, as far as they fit. A message about a packet quotes its first bytes; its source is
+//! the packet's destination, since links have no address. Structures of in-band signalling are the end of
+//! the payload in IPv4, and the hop-by-hop header in IPv6. Options of signalling are the last ones of their
+//! header.
 
-use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
+use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal, TooBig};
 use bentpipe_wire::{
-    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, UDP, UdpHeader, WireError, add_hop_by_hop,
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, WireError, add_hop_by_hop,
     add_ipv4_options, add_tcp_options, emit, pseudo_header,
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;
 use zerocopy::IntoBytes;
 
+/// Protocol numbers of ICMP and ICMPv6.
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
 /// "Don't fragment" (RFC 791, section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 
@@ -26,14 +31,21 @@ const fn address_v6(addr: Addr) -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd00 << 112 | address(addr).to_bits() as u128)
 }
 
+fn ends(ip: IpVersion, src: Addr, dst: Addr) -> AddressPair {
+    match ip {
+        IpVersion::V4 => AddressPair::V4 { src: address(src), dst: address(dst) },
+        IpVersion::V6 => AddressPair::V6 { src: address_v6(src), dst: address_v6(dst) },
+    }
+}
+
 /// Replaces `out` by the bytes of the packet. `payload` is scratch space.
 pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     payload.clear();
-    let ends = match packet.ip {
-        IpVersion::V4 => AddressPair::V4 { src: address(packet.src), dst: address(packet.dst) },
-        IpVersion::V6 => AddressPair::V6 { src: address_v6(packet.src), dst: address_v6(packet.dst) },
-    };
+    let ends = ends(packet.ip, packet.src, packet.dst);
+    if let Some(said) = packet.too_big() {
+        return message(packet, said, out);
+    }
     let signal = packet.signal.as_deref();
     let structures = signal.map_or(&[][..], Signal::bytes);
     if packet.proto == Proto::Udp {
@@ -97,7 +109,7 @@ fn too_long() -> io::Error {
 
 fn datagram(packet: &Packet, ends: &AddressPair, payload: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     let udp_len = u16::try_from(payload.len() + size_of::<UdpHeader>()).map_err(|_| too_long())?;
-    network_header(packet, ends, udp_len, out)?;
+    network_header(packet, ends, (UDP, udp_len), out)?;
     let mut udp = UdpHeader {
         sport: packet.sport.into(),
         dport: packet.dport.into(),
@@ -112,12 +124,44 @@ fn datagram(packet: &Packet, ends: &AddressPair, payload: &[u8], out: &mut Vec<u
     Ok(())
 }
 
-/// Appends the IP header of a datagram of `udp_len` bytes.
-fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut Vec<u8>) -> io::Result<()> {
+/// ICMP "fragmentation needed" (RFC 792, RFC 1191) or "packet too big" (RFC 4443, section 3.2).
+fn message(packet: &Packet, said: TooBig, out: &mut Vec<u8>) -> io::Result<()> {
+    let (protocol, kind, code) = match packet.ip {
+        IpVersion::V4 => (ICMP, 3, 4),
+        IpVersion::V6 => (ICMP_V6, 2, 0),
+    };
+    let [high, low] = said.mtu.to_be_bytes();
+    let mut text = vec![kind, code, 0, 0, 0, 0, high, low];
+    let carries = if said.is_tcp { TCP } else { UDP };
+    let len = said.len.0.saturating_sub(u64::from(packet.ip.header()));
+    let len = u16::try_from(len).map_err(|_| too_long())?;
+    network_header(packet, &ends(packet.ip, packet.dst, packet.src), (carries, len), &mut text)?;
+    text.extend(packet.dport.to_be_bytes());
+    text.extend(packet.sport.to_be_bytes());
+    let last = if said.is_tcp { said.seq.0 } else { u32::from(len) << 16 };
+    text.extend(last.to_be_bytes());
+    let ends = ends(packet.ip, packet.src, packet.dst);
+    let sum = match packet.ip {
+        IpVersion::V4 => Sum::of(&text),
+        IpVersion::V6 => pseudo_header(&ends, ICMP_V6, text.len()).bytes(&text),
+    };
+    text[2..4].copy_from_slice(&sum.finish().to_be_bytes());
+    network_header(packet, &ends, (protocol, text.len() as u16), out)?;
+    out.extend_from_slice(&text);
+    Ok(())
+}
+
+/// Appends the IP header before `len` bytes of a protocol.
+fn network_header(
+    packet: &Packet,
+    ends: &AddressPair,
+    (protocol, len): (u8, u16),
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     let traffic_class = packet.dscp.get() << 2 | packet.ecn as u8;
     match *ends {
         AddressPair::V4 { src, dst } => {
-            let total_len = usize::from(udp_len) + size_of::<Ipv4Header>();
+            let total_len = usize::from(len) + size_of::<Ipv4Header>();
             let mut ip = Ipv4Header {
                 version_ihl: 0x45,
                 traffic_class,
@@ -125,7 +169,7 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
                 id: 0.into(),
                 fragment: DONT_FRAGMENT.into(),
                 ttl: packet.hops,
-                protocol: UDP,
+                protocol,
                 checksum: 0.into(),
                 src: src.octets(),
                 dst: dst.octets(),
@@ -136,8 +180,8 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
         AddressPair::V6 { src, dst } => {
             let ip = Ipv6Header {
                 version_class_label: (6 << 28 | u32::from(traffic_class) << 20).into(),
-                payload_len: udp_len.into(),
-                next_header: UDP,
+                payload_len: len.into(),
+                next_header: protocol,
                 hop_limit: packet.hops,
                 src: src.octets(),
                 dst: dst.octets(),
@@ -152,7 +196,7 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
 mod tests {
     use super::*;
     use bentpipe_base::{Body, Dscp, Flags, Instant, TcpHeader};
-    use bentpipe_wire::{Layout, TCP};
+    use bentpipe_wire::Layout;
 
     /// 16 bytes that are a hop-by-hop header with one option, to be skipped if unknown.
     const OPTION: [u8; 16] = [6, 1, 0x3e, 12, 0x5d, 0xa9, 0, 0, 0, 0, 0x50, 0, 0, 0x10, 0, 0];
@@ -205,6 +249,39 @@ mod tests {
             packet.seal();
             let out = written(&packet);
             assert_eq!((out[protocol_at], out.len()), (UDP, usize::from(ip.header()) + 28));
+        }
+    }
+
+    #[test]
+    fn a_message_quotes_the_packet_that_was_too_long() {
+        for (ip, headers) in [(IpVersion::V4, 20), (IpVersion::V6, 40)] {
+            let mut refused = packet(ip, 1728);
+            (refused.signal, refused.sport, refused.dport) = (None, 7, 80);
+            refused.tcp.seq = bentpipe_base::Seq(0x0102_0304);
+            refused.seal();
+            let mut told = Packet::default();
+            told.set_too_big(&refused, 1500);
+            let out = written(&told);
+            assert_eq!(out.len(), usize::from(told.header_len));
+            let message = &out[headers..];
+            let kind = if ip == IpVersion::V4 { [3, 4] } else { [2, 0] };
+            assert_eq!(
+                (&message[..2], &message[4..8]),
+                (&kind[..], &[0, 0, 1500_u16.to_be_bytes()[0], 220][..])
+            );
+            let quoted = &message[8..];
+            assert_eq!(quoted[headers..], [0, 7, 0, 80, 1, 2, 3, 4]);
+            // addresses of the packet: the other way round than those of the message
+            let (len, half) = if ip == IpVersion::V4 { (8, 4) } else { (32, 16) };
+            let at = headers - len;
+            assert_eq!(quoted[at..at + half], out[at + half..at + len]);
+            let sum = match ip {
+                IpVersion::V4 => Sum::of(message),
+                IpVersion::V6 => {
+                    pseudo_header(&ends(ip, told.src, told.dst), ICMP_V6, message.len()).bytes(message)
+                }
+            };
+            assert_eq!(sum.fold(), 0xffff);
         }
     }
 

@@ -2,7 +2,7 @@
 //! `0.9`.
 
 use crate::diagnostic::shortened;
-use crate::measure::{ANGLE, DECIBEL, FREQUENCY, LENGTH};
+use crate::measure;
 use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split_unit};
 
 /// Maximum length of a quoted text in an error, in characters.
@@ -33,7 +33,7 @@ pub fn amount_parts(text: &str) -> (&str, &str) {
 pub fn parse_amount(text: &str) -> Result<Amount, String> {
     let text = text.trim();
     let (number, name) = amount_parts(text);
-    let decimals = || [DECIBEL, ANGLE, LENGTH, FREQUENCY].into_iter().flat_map(|m| m.units);
+    let decimals = || measure::ALL.into_iter().flat_map(|m| m.units);
     let signed = matches!(name, "" | "%") || decimals().any(|unit| unit.0 == name);
     let parsed = number.parse::<f64>().ok().filter(|value| value.is_finite());
     let Some(value) = parsed.filter(|_| signed || !number.starts_with('-')) else {
@@ -45,7 +45,7 @@ pub fn parse_amount(text: &str) -> Result<Amount, String> {
         "%" => return Ok(Amount { value: value / 100.0, dimension: Dimension::Bare }),
         _ => {}
     }
-    for measure in [DECIBEL, ANGLE, LENGTH, FREQUENCY] {
+    for measure in measure::ALL {
         if let Some((_, scale)) = measure.units.iter().find(|unit| unit.0 == name) {
             let dimension = Dimension::Decimal(measure.units[0].0);
             return Ok(Amount { value: value * scale, dimension });
@@ -54,12 +54,11 @@ pub fn parse_amount(text: &str) -> Result<Amount, String> {
     let units = || [RATE, TIME, WINDOW, BUFFER].into_iter().flat_map(|q| q.units);
     let unit: &Unit = units().find(|u| u.name == name).ok_or_else(|| {
         let mut once: Vec<&str> = Vec::new();
-        for unit in units().filter(|u| u.listed) {
-            if !once.contains(&unit.name) {
-                once.push(unit.name);
+        for name in units().filter(|u| u.listed).map(|u| u.name).chain(decimals().map(|u| u.0)) {
+            if !once.contains(&name) {
+                once.push(name);
             }
         }
-        once.extend(decimals().map(|unit| unit.0));
         format!("unknown unit `{}`; units: {}, %", shortened(name, EXCERPT), once.join(", "))
     })?;
     let value = value * unit.scale as f64;
@@ -102,6 +101,8 @@ mod tests {
         for text in ["", "fast", "-1 s", "1e999 s"] {
             assert!(parse_amount(text).unwrap_err().contains("not a number"), "{text}");
         }
-        assert!(parse_amount("1 parsec").unwrap_err().contains("unknown unit `parsec`; units: bit/s,"));
+        let error = parse_amount("1 parsec").unwrap_err();
+        assert!(error.starts_with("unknown unit `parsec`; units: bit/s,"), "{error}");
+        assert!(error.ends_with(", dB, deg, km, m, cm, 1/s, GHz, MHz, %"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Decimal quantities: decibels, degrees, kilometres and rates per second.
+//! Decimal quantities: decibels, degrees, lengths, frequencies and rates per second.
 //!
 //! Unlike rates, times and sizes, they are floating-point numbers and may be negative.
 
@@ -38,6 +38,23 @@ pub(crate) const LENGTH: Measure = Measure {
 };
 pub(crate) const FREQUENCY: Measure =
     Measure { what: "a frequency", example: "2e-4 1/s", units: &[("1/s", 1.0)], least: 0.0, most: 1e3 };
+
+pub(crate) const DIAMETER: Measure = Measure {
+    what: "a diameter",
+    example: "1.2 m",
+    units: &[("m", 1.0), ("cm", 1e-2)],
+    least: 0.1,
+    most: 100.0,
+};
+pub(crate) const CARRIER: Measure = Measure {
+    what: "a carrier frequency",
+    example: "20 GHz",
+    units: &[("GHz", 1.0), ("MHz", 1e-3)],
+    least: 0.1,
+    most: 1000.0,
+};
+/// All kinds.
+pub(crate) const ALL: [Measure; 6] = [DECIBEL, ANGLE, LENGTH, DIAMETER, FREQUENCY, CARRIER];
 
 impl Measure {
     /// Reads `value` and returns it in the base unit.
@@ -89,4 +106,7 @@ macro_rules! measures {
     )+ };
 }
 
-measures! { Decibel DECIBEL, Degrees ANGLE, Kilometres LENGTH, PerSecond FREQUENCY, }
+measures! {
+    Decibel DECIBEL, Degrees ANGLE, Kilometres LENGTH, Metres DIAMETER, PerSecond FREQUENCY,
+    Gigahertz CARRIER,
+}

@@ -27,7 +27,7 @@ pub enum Dimension {
     Pieces,
     /// A number without a unit, or a percentage as a fraction of 1.
     Bare,
-    /// A decimal quantity in this unit: dB, deg, km or 1/s.
+    /// A decimal quantity in this unit: dB, deg, km, m, 1/s or GHz.
     Decimal(&'static str),
 }
 

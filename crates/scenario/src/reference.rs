@@ -17,12 +17,11 @@ pub fn reference() -> String {
 /// Returns a page: `head` with the units in place of `@UNITS@`, then `root` and all tables reachable from it.
 pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
-    let measures = [measure::DECIBEL, measure::ANGLE, measure::LENGTH, measure::FREQUENCY];
     let row = |what: &str, units: Vec<&str>, example: &str| {
         format!("| {} | `{}` | `\"{example}\"` |", plain_what(what), units.join("` `"))
     };
     let exact = quantities.iter().map(|q| row(q.what, q.listed().collect(), q.example));
-    let decimal = measures.iter().map(|m| row(m.what, m.units.iter().map(|u| u.0).collect(), m.example));
+    let decimal = measure::ALL.iter().map(|m| row(m.what, m.units.iter().map(|u| u.0).collect(), m.example));
     let mut out = head.replace("@UNITS@", &exact.chain(decimal).collect::<Vec<_>>().join("\n"));
     let mut tables = Vec::new();
     visit(root, &mut tables);

@@ -49,16 +49,41 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Names the first part that exists in simulated time only: nobody translates ports of real packets.
-    pub fn simulated_only(&self) -> Option<String> {
-        let nat = self.middleboxes.iter().find(|middlebox| middlebox.config.nat)?;
-        Some(format!("middlebox `{}`", nat.name))
+    /// Returns the first part that exists in simulated time only.
+    pub fn simulated_only(&self) -> Option<SimulatedOnly> {
+        let nat = self.middleboxes.iter().find(|middlebox| middlebox.config.nat).map(|nat| SimulatedOnly {
+            what: format!("middlebox `{}`", nat.name),
+            why: "ports of real packets are not translated",
+            instead: "with `nat = false`",
+        });
+        let of = |name: &str, d: &DirectionSpec| {
+            d.mtu.is_some().then(|| SimulatedOnly {
+                what: format!("link `{name}`"),
+                why: "an MTU does not act on real packets",
+                instead: "without `mtu`",
+            })
+        };
+        nat.or_else(|| {
+            let mut links = self.links.iter();
+            links.find_map(|l| of(&l.name, &l.forward).or_else(|| of(&l.reverse_name, &l.backward)))
+        })
     }
 
     /// Returns the first flow of which an end signals rates: no kernel's TCP does.
     pub fn signalling_flow(&self) -> Option<&FlowSpec> {
         self.flows.iter().find(|flow| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some())
     }
+}
+
+/// A part of a scenario that exists in simulated time only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulatedOnly {
+    /// The part.
+    pub what: String,
+    /// Why.
+    pub why: &'static str,
+    /// How the scenario would run live.
+    pub instead: &'static str,
 }
 
 /// A published or measured value to compare with.

@@ -81,7 +81,7 @@ impl Sink for Drops {
             let next_offset = match packet.proto {
                 Proto::Tcp => offset + u64::from(packet.body.len),
                 Proto::Udp => offset + 1,
-                Proto::Opaque => return,
+                Proto::Opaque | Proto::Icmp => return,
             };
             self.0.push(Dropped { time_s, cause: *cause, offset, next_offset });
         }

@@ -99,7 +99,7 @@ pub fn write(packet: &mut Packet, structures: &[Structure]) {
     let next_header = match packet.proto {
         Proto::Tcp => 6,
         Proto::Udp => 17,
-        Proto::Opaque => return,
+        Proto::Opaque | Proto::Icmp => return,
     };
     packet.signal = encode(packet.ip, next_header, structures).map(Box::new);
     if packet.signal.is_some() {

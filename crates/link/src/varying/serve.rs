@@ -3,6 +3,7 @@
 use super::{BIT, Sending, Varying};
 use crate::access::{DamaState, Work};
 use crate::link::Link;
+use crate::mtu::Fragments;
 use bentpipe_base::trace::{Event, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Size};
 
@@ -68,10 +69,15 @@ impl Link {
     }
 
     fn start(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt, at: Instant) {
-        self.served.packets += 1;
-        self.served.bytes += packet.wire_len();
-        varying.begin(cx, packet);
+        self.begin(cx, varying, packet);
         self.progress(cx, varying, at);
+    }
+
+    fn begin(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt) {
+        let sent = Fragments::of(self.channel.mtu, packet.wire_len());
+        self.served.packets += 1;
+        self.served.bytes += sent.bytes;
+        varying.begin(cx, packet, sent);
     }
 
     /// Sends as much of the current packet as one state and one frame allow.
@@ -127,9 +133,7 @@ impl Link {
         while room > 0 {
             if !varying.is_sending() {
                 let Some(packet) = self.next_packet(cx, at) else { break };
-                self.served.packets += 1;
-                self.served.bytes += packet.wire_len();
-                varying.begin(cx, packet);
+                self.begin(cx, varying, packet);
             }
             let Some(mut sending) = varying.sending.take() else { break };
             let done = sending.left.min(room);

@@ -3,7 +3,7 @@
 
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
-    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
+    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, TooBig, World,
 };
 use bentpipe_link::{
     Capacity, Change, Channel, DirectionSpec, Discipline, Dynamics, Link, LinkSnapshot, Queue, UserChanges,
@@ -48,6 +48,8 @@ pub(crate) struct Rig {
     drops: Arc<Mutex<Vec<(u64, DropCause)>>>,
     delivered: Vec<(Instant, u64)>,
     marked: Vec<u64>,
+    /// Messages to senders.
+    pub(crate) told: Vec<TooBig>,
 }
 
 pub(crate) fn ms(ms: u64) -> Instant {
@@ -72,6 +74,7 @@ pub(crate) fn base() -> DirectionSpec {
         loss: Probability::ZERO,
         ber: Probability::ZERO,
         framing: Size::ZERO,
+        mtu: None,
         dynamics: None,
     }
 }
@@ -112,13 +115,25 @@ impl Rig {
     fn of(mut world: World, link: Link) -> Self {
         let drops = Arc::new(Mutex::new(Vec::new()));
         world.set_sink(Box::new(Drops(Arc::clone(&drops))));
-        Self { world, link, now: Instant::ZERO, drops, delivered: Vec::new(), marked: Vec::new() }
+        Self {
+            world,
+            link,
+            now: Instant::ZERO,
+            drops,
+            delivered: Vec::new(),
+            marked: Vec::new(),
+            told: Vec::new(),
+        }
     }
 
     fn handle(&mut self, input: Input) {
         let mut cx = self.world.cx(self.now, NodeId(0));
         self.link.handle(&mut cx, input);
-        while let Some((_, _, packet)) = self.world.outbox.pop_front() {
+        while let Some((_, port, packet)) = self.world.outbox.pop_front() {
+            if port != Port(0) {
+                self.told.push(packet.too_big().unwrap());
+                continue;
+            }
             self.delivered.push((self.now, packet.body.off));
             self.marked.extend((packet.ecn == Ecn::Ce).then_some(packet.body.off));
         }
@@ -188,6 +203,11 @@ impl Rig {
         let mut cx = self.world.cx(self.now, NodeId(0));
         let served = self.link.stats(&mut cx).served;
         (served.packets, served.busy.0)
+    }
+
+    /// Bytes served, headers of fragments included.
+    pub(crate) fn served_bytes(&mut self) -> u64 {
+        self.link.stats(&mut self.world.cx(self.now, NodeId(0))).served.bytes.0
     }
 
     /// Packets that were marked in the queue.

@@ -2,7 +2,7 @@
 
 use crate::form::{OrTable, read_words, table};
 use crate::lists::{MinMax, OpportunityTimes, Pairs, Path};
-use crate::measure::{Decibel, Degrees, Kilometres, PerSecond};
+use crate::measure::{Decibel, Degrees, Gigahertz, Kilometres, Metres, PerSecond};
 use crate::scalars::Name;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 use bentpipe_link::{Coding, Handover};
@@ -75,19 +75,23 @@ table! {
         time: Duration = "not given",
     }
 
-    /// Attenuation over time and its effect. The source is `profile` or `rain`. The effect is either
-    /// `coding` with `clear` or `anchor`, or `acm`.
+    /// Attenuation over time and its effect. The source is `profile`, `rain` or `pointing`. The effect is
+    /// either `coding` with `clear` or `anchor`, or `acm`.
     struct FadeKeys "fade" {
         /// Times and the attenuation at each, linearly interpolated.
         profile: Pairs<Instant, Decibel> = "not given",
         /// Random rain attenuation of Recommendation ITU-R P.1853.
         rain: RainKeys = "not given",
+        /// Dish that does not follow its satellite.
+        pointing: PointingKeys = "not given",
         /// Bit errors with a fixed coding.
         coding: OrTable<Coding, ThresholdKeys> = "not given",
         /// Eb/N0 under clear sky, for `coding`.
         clear: Decibel = "not given",
         /// In place of `clear`: the bit error rate at a known attenuation.
         anchor: AnchorKeys = "not given",
+        /// Slow change of the Eb/N0 under clear sky, for `coding`.
+        drift: DriftKeys = "none",
         /// Adaptive coding and modulation of DVB-S2, which reduces the rate of the link.
         acm: AcmKeys = "not given",
         /// Interval at which attenuation and effect are recomputed.
@@ -113,6 +117,41 @@ table! {
         /// Attenuation of this direction relative to that of the station: about 1.9 for 30 GHz relative to 20
         /// GHz. More than 0 and at most 100.
         scale: f64 = "`1`",
+    }
+
+    /// A dish that points in one direction while its satellite moves in an inclined geosynchronous orbit.
+    /// The attenuation is that of the main lobe, `2.5e-3 (phi D / lambda)^2` dB at `phi` degrees off the axis
+    /// (ITU-R S.1428-1). Defaults: the Ka-band terminal in Athens, Ohio, of Kruse, Ostermann and Allman
+    /// (2000), and ACTS: 5 dB at the start, 0 dB after two hours, 0.9 dB after three.
+    struct PointingKeys "pointing" {
+        /// Diameter of the dish.
+        dish: Metres = "`\"1.2 m\"`",
+        /// Carrier frequency of this direction.
+        frequency: Gigahertz = "`\"20 GHz\"`",
+        /// Inclination of the orbit, 0 to 90 degrees.
+        inclination: Degrees = "`\"1 deg\"`",
+        /// Longitude at which the satellite crosses the equator. East is positive.
+        satellite: Degrees = "`\"-100 deg\"`",
+        /// Latitude of the station. North is positive.
+        latitude: Degrees = "`\"39.3 deg\"`",
+        /// Longitude of the station. East is positive.
+        longitude: Degrees = "`\"-82.1 deg\"`",
+        /// Time at which the satellite crosses the equator northwards.
+        node: Instant = "`\"0 s\"`",
+        /// Time at which the satellite is where the dish points.
+        aim: Instant = "`\"7200 s\"`",
+    }
+
+    /// A sine over time that is subtracted from the Eb/N0 under clear sky, and is not part of the recorded
+    /// fade: a description of how the errors of a direction drift against the fade that a terminal
+    /// measures, not a derivation.
+    struct DriftKeys "drift" {
+        /// Amplitude. Negative: the Eb/N0 rises first.
+        amplitude: Decibel,
+        /// Period.
+        period: Duration = "`\"24 h\"`",
+        /// Time at which the drift is zero.
+        start: Instant = "`\"0 s\"`",
     }
 
     /// A coding that corrects all errors above a threshold and loses every packet below, such as turbo

@@ -9,7 +9,7 @@ use crate::lists::{Pairs, Path};
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::{Capacity, Discipline};
+use bentpipe_link::{Capacity, Discipline, Longer};
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left and `dst1`, `dst2`, ... on the right, routers `left` and
@@ -28,7 +28,7 @@ table! {
         /// Number of sources, and number of destinations.
         pairs: Whole<1, MAX_PAIRS> = "`1`",
         /// The bottleneck link from right to left.
-        r#return: ChannelKeys = "the profile's, or rate, buffer, framing and orbit as forward and nothing else",
+        r#return: ChannelKeys = "the profile's, or rate, buffer, framing, mtu and orbit as forward and nothing else",
         ..channel: ChannelKeys,
     }
 
@@ -67,6 +67,7 @@ pub(crate) enum Topology {
     Mesh,
 }
 
+words!(Longer { "refuse" => Refuse, "fragment" => Fragment, });
 words!(Topology { "star" => Star, "mesh" => Mesh, });
 
 table! {
@@ -95,6 +96,10 @@ table! {
         ber: Probability = "`0`",
         /// Bytes that the link layer adds to each packet.
         framing: Size = "`\"0 B\"`",
+        /// Longest packet, IP header included and `framing` not. Longer packets are dropped, and their
+        /// sender is told so and makes its segments shorter (RFC 1191, RFC 8201). A table can have them cut.
+        /// In simulated time only.
+        mtu: OrTable<Option<Size>, MtuKeys> = "`\"unlimited\"`",
         /// Rate over time, or times at which packets may leave.
         capacity: CapacityKeys = "constant",
         /// Delay, and rate, of moving satellites.
@@ -109,6 +114,16 @@ table! {
         dama: DamaKeys = "none",
         /// A channel that is released when idle.
         idle_release: IdleReleaseKeys = "none",
+    }
+
+    /// The longest packet of a link.
+    struct MtuKeys "mtu" {
+        /// Length, IP header included and `framing` not, 68 B to 65535 B.
+        size: Option<Size>,
+        /// What happens to longer packets. `"refuse"`: they are dropped, and their sender is told.
+        /// `"fragment"`: they are cut into fragments with a header each, of which none may be lost. IPv6
+        /// packets are refused in both cases.
+        longer: Longer = "`\"refuse\"`",
     }
 
     /// Rate of a return direction, given by the normalised bandwidth ratio of RFC 3449: `k = (forward rate

@@ -6,15 +6,17 @@ use super::series;
 use super::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, fault};
 use crate::form::{At, Keys as _, OrTable};
-use crate::keys::{AsymmetryKeys, ChannelKeys, DelayKeys, DirectionKeys};
+use crate::keys::{AsymmetryKeys, ChannelKeys, DelayKeys, DirectionKeys, MtuKeys};
 use crate::measure::Degrees;
 use crate::source::Span;
 use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::{Discipline, FadeSource, Orbit};
+use bentpipe_link::{Discipline, FadeSource, Longer, Mtu, Orbit};
 
 /// Maximum framing; more than any link layer adds.
 pub(super) const MAX_FRAMING: Size = Size(65_535);
+/// Smallest and largest MTU: what every link takes (RFC 791, section 3.2), and the longest packet.
+const MTU: (Size, Size) = (Size(68), Size(65_535));
 
 /// What is needed to resolve the keys of a direction.
 pub(super) struct DirectionContext<'a> {
@@ -69,6 +71,7 @@ impl DirectionContext<'_> {
             },
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Ok(Size::ZERO), |f| f.at_most("framing", MAX_FRAMING))?,
+            mtu: keys.mtu.as_ref().map_or(Ok(None), mtu)?,
             dynamics: dynamics::resolve(keys, delay, self.files)?,
         })
     }
@@ -84,6 +87,17 @@ impl DirectionContext<'_> {
         })?;
         return_rate(keys, forward)
     }
+}
+
+fn mtu(given: &At<OrTable<Option<Size>, MtuKeys>>) -> Result<Option<Mtu>> {
+    let (size, longer) = match &given.value {
+        OrTable::Plain(size) => (At { value: *size, span: given.span }, Longer::default()),
+        OrTable::Table(keys) => (keys.size, keys.longer.map(|l| l.value).unwrap_or_default()),
+    };
+    let Some(value) = size.value else { return Ok(None) };
+    let size = At { value, span: size.span };
+    let bytes = size.at_least("mtu", MTU.0, "small").and(size.at_most("mtu", MTU.1))?;
+    Ok(Some(Mtu { bytes: bytes.0 as u16, longer }))
 }
 
 /// Returns the rate of the return direction: forward rate * ack / (k * data), RFC 3449 section 3.1.
@@ -113,20 +127,28 @@ fn geostationary_delay(keys: &DelayKeys, span: Span) -> Result<Duration> {
         let label = "a hop leads from one to another: [[latitude, longitude], [latitude, longitude]]";
         return Err(Fault::new(stations.span, "`stations` are two", label));
     };
-    let latitude = |given: At<Degrees>| match given.value.0 {
-        angle if (-90.0..=90.0).contains(&angle) => Ok(angle),
-        _ => Err(fault!(given.span, "this is not a latitude", "from -90 to 90 deg")),
-    };
-    let longitude = |given: At<Degrees>| match given.value.0 {
-        angle if (-180.0..=360.0).contains(&angle) => Ok(angle),
-        _ => Err(fault!(given.span, "this is not a longitude", "from -180 to 360 deg")),
-    };
     let place = |(lat, lon): &(At<Degrees>, At<Degrees>)| Ok::<_, Fault>((latitude(*lat)?, longitude(*lon)?));
     bentpipe_link::geo::delay(longitude(satellite)?, place(a)?, place(b)?).map_err(|below| {
         let span = if below.station == 0 { a.0.span } else { b.0.span };
         let label = format!("its elevation there is {:.1} deg", below.elevation_deg);
         Fault::new(span, "this station does not see the satellite", label)
     })
+}
+
+/// Returns the angle if it is a latitude.
+pub(super) fn latitude(given: At<Degrees>) -> Result<f64> {
+    match given.value.0 {
+        angle if (-90.0..=90.0).contains(&angle) => Ok(angle),
+        _ => Err(fault!(given.span, "this is not a latitude", "from -90 to 90 deg")),
+    }
+}
+
+/// Returns the angle if it is a longitude.
+pub(super) fn longitude(given: At<Degrees>) -> Result<f64> {
+    match given.value.0 {
+        angle if (-180.0..=360.0).contains(&angle) => Ok(angle),
+        _ => Err(fault!(given.span, "this is not a longitude", "from -180 to 360 deg")),
+    }
 }
 
 /// Fills in the link's name where an orbit pair or a rain station has no name.

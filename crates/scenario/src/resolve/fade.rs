@@ -1,14 +1,15 @@
 //! Resolves `fade`: the source of the attenuation and its effect.
 
+use super::direction::{latitude, longitude};
 use super::dynamics::{check_times_increase, interval_or};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, OrTable};
-use crate::keys::{AcmKeys, AnchorKeys, FadeKeys, RainKeys, ThresholdKeys};
+use crate::keys::{AcmKeys, AnchorKeys, DriftKeys, FadeKeys, PointingKeys, RainKeys, ThresholdKeys};
 use crate::lists::Pairs;
 use crate::measure::Decibel;
 use crate::source::Span;
 use bentpipe_base::{Duration, Instant};
-use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
+use bentpipe_link::{Acm, Coding, Drift, Fade, FadeEffect, FadeSource, Pointing, Rain, geo};
 
 /// Es/N0 of QPSK 1/4, the most robust mode of DVB-S2.
 const LOWEST_MODE_DB: f64 = -2.35;
@@ -17,10 +18,11 @@ const LEAST: f64 = 1e-12;
 
 pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
     let keys = &given.value;
-    let source = match (&keys.profile, &keys.rain) {
-        (Some(profile), None) => FadeSource::Profile(points(&profile.value)?.into()),
-        (None, Some(rain)) => FadeSource::Rain(self::rain(&rain.value)?),
-        _ => bail!(given.span, "a fade has one source", "write either `profile` or `rain`"),
+    let source = match (&keys.profile, &keys.rain, &keys.pointing) {
+        (Some(profile), None, None) => FadeSource::Profile(points(&profile.value)?.into()),
+        (None, Some(rain), None) => FadeSource::Rain(self::rain(&rain.value)?),
+        (None, None, Some(given)) => FadeSource::Pointing(pointing(given)?),
+        _ => bail!(given.span, "a fade has one source", "write one of `profile`, `rain` and `pointing`"),
     };
     Ok(Fade {
         source,
@@ -60,6 +62,40 @@ fn rain(keys: &RainKeys) -> Result<Rain> {
     })
 }
 
+fn pointing(given: &At<PointingKeys>) -> Result<Pointing> {
+    let keys = &given.value;
+    let default = Pointing::default();
+    let inclination =
+        keys.inclination.map(|given| given.map(|i| i.0).within("inclination", (0.0, 90.0), " deg"));
+    let (north, east) = default.station_deg;
+    let pointing = Pointing {
+        dish_m: keys.dish.map_or(default.dish_m, |given| given.value.0),
+        frequency_ghz: keys.frequency.map_or(default.frequency_ghz, |given| given.value.0),
+        inclination_deg: inclination.transpose()?.unwrap_or(default.inclination_deg),
+        satellite_deg: keys.satellite.map_or(Ok(default.satellite_deg), longitude)?,
+        station_deg: (
+            keys.latitude.map_or(Ok(north), latitude)?,
+            keys.longitude.map_or(Ok(east), longitude)?,
+        ),
+        node: keys.node.map_or(default.node, |given| given.value),
+        aim: keys.aim.map_or(default.aim, |given| given.value),
+        pace: 1.0,
+    };
+    let station = pointing.station_deg;
+    geo::delay(pointing.satellite_deg, station, station).map(|_| pointing).map_err(|below| {
+        let label = format!("its elevation there is {:.1} deg", below.elevation_deg);
+        Fault::new(given.span, "this station does not see the satellite", label)
+    })
+}
+
+fn drift(keys: &DriftKeys) -> Result<Drift> {
+    Ok(Drift {
+        amplitude_db: keys.amplitude.value.0,
+        period: interval_or("period", keys.period, Duration::from_secs(86_400))?,
+        start: keys.start.map_or(Instant::ZERO, |given| given.value),
+    })
+}
+
 fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
     match (&keys.coding, &keys.acm) {
         (Some(coding), None) => {
@@ -72,11 +108,15 @@ fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
                     return Err(Fault::new(span, "`coding` needs one Eb/N0 under clear sky", label));
                 }
             };
-            Ok(FadeEffect::Coding { coding, clear_db })
+            let drift = keys.drift.as_ref().map(|given| drift(&given.value)).transpose()?;
+            Ok(FadeEffect::Coding { coding, clear_db, drift })
         }
         (None, Some(acm)) => {
             if let Some(wrong) = keys.clear.map(|c| c.span).or(keys.anchor.as_ref().map(|a| a.span)) {
                 bail!(wrong, "this goes with `coding`", "write it into `acm` as `clear`");
+            }
+            if let Some(drift) = &keys.drift {
+                bail!(drift.span, "`drift` goes with `coding`", "leave it out, or write `coding` for `acm`");
             }
             self::acm(&acm.value).map(FadeEffect::Acm)
         }

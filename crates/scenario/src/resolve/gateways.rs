@@ -10,7 +10,7 @@ use crate::keys::{GatewayKeys, GatewayLimitKeys};
 use crate::types::{DirectionSpec, GatewaySpec, LinkSpec};
 use bentpipe_base::{Rate, Size};
 use bentpipe_gateway::{Action, Config, Limits, Policy};
-use bentpipe_link::{FadeEffect, Orbit};
+use bentpipe_link::{FadeEffect, Mtu, Orbit};
 use std::collections::BTreeSet;
 
 const MAX_GATEWAYS: usize = 1000;
@@ -35,6 +35,12 @@ pub(super) fn resolve(
         };
         if !keys.enabled.is_none_or(|e| e.value) {
             continue;
+        }
+        if config.accelerate && links[at.link].direction(at.backward).mtu.is_some_and(Mtu::may_refuse) {
+            let message = format!("`{}` refuses long packets, and a gateway holds them", keys.link.value.0);
+            let label =
+                "give the `mtu` of that link `longer = \"fragment\"`, or put it on a link before the gateway";
+            return Err(Fault::new(keys.link.span, message, label));
         }
         if !places.insert(at) {
             let message = format!("two gateways before `{}`", keys.link.value.0);

@@ -3,10 +3,10 @@
 use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::DirectionSpec;
-use bentpipe_base::{Duration, Instant, Probability, Rate};
+use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::{
-    Access, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
-    GilbertElliott, Handover, Orbit, Outages, Rain, Slots,
+    Access, CapacityTrace, Codel, Coding, Discipline, Drift, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
+    GilbertElliott, Handover, Mtu, Orbit, Outages, Pointing, Rain, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
@@ -20,8 +20,14 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
     );
     let discipline = discipline(d.discipline).map(|text| format!("discipline = {text}"));
     let varying = dynamics.map_or_else(Vec::new, self::dynamics);
-    let parts: Vec<_> = core::iter::once(constant).chain(discipline).chain(varying).collect();
+    let parts = core::iter::once(constant).chain(discipline).chain(d.mtu.map(mtu)).chain(varying);
+    let parts: Vec<_> = parts.collect();
     format!("{{ {} }}", parts.join(", "))
+}
+
+fn mtu(mtu: Mtu) -> String {
+    let bytes = size(Size(u64::from(mtu.bytes)));
+    format!("mtu = {{ size = {bytes}, longer = {} }}", quoted(mtu.longer.word()))
 }
 
 /// Writes a discipline with all parameters; `None` for the default.
@@ -129,15 +135,17 @@ fn fade(fade: &Fade) -> String {
     let source = match &fade.source {
         FadeSource::Profile(list) => format!("profile = {}", points(list, decibel)),
         FadeSource::Rain(rain) => format!("rain = {}", self::rain(rain)),
+        FadeSource::Pointing(pointing) => format!("pointing = {}", self::pointing(pointing)),
     };
     let effect = match fade.effect {
-        FadeEffect::Coding { coding, clear_db } => {
+        FadeEffect::Coding { coding, clear_db, drift } => {
             let coding = match coding {
                 Coding::Uncoded => quoted("uncoded"),
                 Coding::Viterbi => quoted("viterbi"),
                 Coding::Threshold { ebn0_db } => format!("{{ threshold = {} }}", decibel(ebn0_db)),
             };
-            format!("coding = {coding}, clear = {}", decibel(clear_db))
+            let drift = drift.map_or_else(String::new, self::drift);
+            format!("coding = {coding}, clear = {}{drift}", decibel(clear_db))
         }
         FadeEffect::Acm(acm) => {
             let (clear, hysteresis) = (decibel(acm.clear_db), decibel(acm.hysteresis_db));
@@ -157,6 +165,25 @@ fn rain(r: &Rain) -> String {
         "{{ m = {m:?}, sigma = {sigma:?}, p0 = {p0:?}, beta = \"{beta} 1/s\", step = {step}, \
          scintillation = {scintillation}, station = {station}, scale = {scale:?} }}"
     )
+}
+
+fn pointing(p: &Pointing) -> String {
+    let (north, east) = p.station_deg;
+    format!(
+        "{{ dish = \"{} m\", frequency = \"{} GHz\", inclination = \"{} deg\", satellite = \"{} deg\", \
+         latitude = \"{north} deg\", longitude = \"{east} deg\", node = {}, aim = {} }}",
+        p.dish_m,
+        p.frequency_ghz,
+        p.inclination_deg,
+        p.satellite_deg,
+        at(p.node),
+        at(p.aim)
+    )
+}
+
+fn drift(d: Drift) -> String {
+    let (amplitude, period, start) = (decibel(d.amplitude_db), time(d.period), at(d.start));
+    format!(", drift = {{ amplitude = {amplitude}, period = {period}, start = {start} }}")
 }
 
 fn bursts(b: &GilbertElliott) -> String {

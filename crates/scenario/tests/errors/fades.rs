@@ -104,7 +104,7 @@ fn sources_and_effects() {
             "rain = {}, acm = { clear = \"16 dB\" }",
             "a fade has one source",
             None,
-            "write either `profile` or `rain`",
+            "write one of `profile`, `rain` and `pointing`",
         ),
     ] {
         let underlined = underlined.map_or_else(|| whole(rest), str::to_owned);
@@ -150,6 +150,60 @@ fn rain_and_profiles() {
             "`profile` is an attenuation",
             "\"-5 dB\"",
             "it is not less than 0 dB",
+        ),
+    ]);
+}
+
+#[test]
+fn dishes_and_drifts() {
+    refused(&[
+        (
+            "fade = { pointing = { dish = \"200 m\" }, coding = \"uncoded\", clear = \"14 dB\" }",
+            "`dish` is out of range",
+            "\"200 m\"",
+            "from 0.1 to 100 m",
+        ),
+        (
+            "fade = { pointing = { frequency = \"20\" }, coding = \"uncoded\", clear = \"14 dB\" }",
+            "`frequency` needs a unit",
+            "\"20\"",
+            "write \"20 GHz\" if that is meant",
+        ),
+        (
+            "fade = { pointing = { inclination = \"91 deg\" }, coding = \"uncoded\", clear = \"14 dB\" }",
+            "`inclination` is out of range",
+            "\"91 deg\"",
+            "from 0 to 90 deg",
+        ),
+        (
+            "fade = { pointing = { latitude = \"-91 deg\" }, coding = \"uncoded\", clear = \"14 dB\" }",
+            "this is not a latitude",
+            "\"-91 deg\"",
+            "from -90 to 90 deg",
+        ),
+        (
+            "fade = { pointing = { satellite = \"100 deg\" }, coding = \"uncoded\", clear = \"14 dB\" }",
+            "this station does not see the satellite",
+            "{ satellite = \"100 deg\" }",
+            "its elevation there is -55.6 deg",
+        ),
+        (
+            "fade = { pointing = {}, rain = {}, coding = \"uncoded\", clear = \"14 dB\" }",
+            "a fade has one source",
+            "{ pointing = {}, rain = {}, coding = \"uncoded\", clear = \"14 dB\" }",
+            "write one of `profile`, `rain` and `pointing`",
+        ),
+        (
+            "fade = { pointing = {}, acm = { clear = \"14 dB\" }, drift = { amplitude = \"1 dB\" } }",
+            "`drift` goes with `coding`",
+            "{ amplitude = \"1 dB\" }",
+            "leave it out, or write `coding` for `acm`",
+        ),
+        (
+            "fade = { pointing = {}, coding = \"uncoded\", clear = \"14 dB\", drift = { amplitude = \"1 dB\", period = \"0 s\" } }",
+            "`period` is too short",
+            "\"0 s\"",
+            "at least 0.1 ms",
         ),
     ]);
 }

@@ -466,3 +466,18 @@ fn disciplines() {
         ("discipline = { fq_codel = { flows = 65537 } }", "`flows` is too large", "65537", "at most 65536"),
     ]);
 }
+
+#[test]
+fn lengths_of_packets() {
+    refused(&[
+        ("mtu = \"67 B\"", "`mtu` is too small", "\"67 B\"", "at least 68 B"),
+        ("mtu = { size = \"66 kB\" }", "`mtu` is too large", "\"66 kB\"", "the limit is 65535 B"),
+        ("mtu = { size = \"1500 B\", longer = \"cut\" }", "`longer` cannot be \"cut\"", "\"cut\"", ""),
+        (
+            "mtu = { longer = \"fragment\" }",
+            "`mtu` has no `size`",
+            "{ longer = \"fragment\" }",
+            "`size` must be given",
+        ),
+    ]);
+}

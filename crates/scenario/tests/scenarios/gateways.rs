@@ -30,6 +30,26 @@ fn a_gateway_takes_rate_and_framing_of_its_hop() {
     assert_eq!((config.mode, config.copies, config.accelerate), (Mode::Open, Copies::Auto, true));
 }
 
+/// A gateway sends what it holds again as it got it, so a sender that is told of an MTU behind it tries in vain.
+#[test]
+fn a_gateway_is_not_before_a_link_that_refuses_long_packets() {
+    let on_hop =
+        |mtu: &str, keys: &str| edit(&with(keys), "loss = \"$loss\"", &format!("loss = \"$loss\"\n{mtu}"));
+    points_at(
+        &on_hop("mtu = \"1500 B\"", ""),
+        "`bottleneck` refuses long packets, and a gateway holds them",
+        "\"bottleneck\"",
+        "give the `mtu` of that link `longer = \"fragment\"`, or put it on a link before the gateway",
+    );
+    for (mtu, keys) in [
+        ("mtu = \"1500 B\"", "accelerate = false"),
+        ("mtu = \"1500 B\"", "enabled = false"),
+        ("mtu = { size = \"1500 B\", longer = \"fragment\" }", ""),
+    ] {
+        loads(&on_hop(mtu, keys), &[]);
+    }
+}
+
 #[test]
 fn a_gateway_is_told_otherwise() {
     let s = loads(

@@ -1,9 +1,10 @@
 //! Resolved links, stations, applications and instruments.
 
-use crate::support::{DUMBBELL, GRAPH, RICH, SATELLITE, edit, loads};
+use crate::support::{DUMBBELL, GRAPH, RICH, SATELLITE, bottleneck, edit, loads};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::{
-    Access, Capacity, CapacityTrace, Coding, FadeEffect, FadeSource, Handover, Orbit, Outages,
+    Access, Capacity, CapacityTrace, Coding, Drift, FadeEffect, FadeSource, Handover, Longer, Mtu, Orbit,
+    Outages, Pointing,
 };
 use bentpipe_scenario::{
     App, Direction, InstrumentKind, LinkSpec, Pattern, Scenario, profiles, reference, to_toml,
@@ -46,13 +47,48 @@ fn every_mechanism_arrives() {
     let Some(Access::Dama(dama)) = dynamics.access else { panic!("{dynamics:?}") };
     assert_eq!((back.delay, dama.latency), (Duration::from_millis(30), Duration::from_millis(113)));
     // the anchor: at 5 dB the bit error rate is 1e-5
-    let Some(FadeEffect::Coding { coding, clear_db }) = dynamics.fade.as_ref().map(|f| f.effect) else {
+    let Some(FadeEffect::Coding { coding, clear_db, .. }) = dynamics.fade.as_ref().map(|f| f.effect) else {
         panic!("{dynamics:?}")
     };
     assert!((coding.ber(clear_db - 5.0) / 1e-5 - 1.0).abs() < 1e-6 && (clear_db - 14.59).abs() < 0.01);
     assert_eq!(coding, Coding::Uncoded);
     // RFC 3449: 100 Mbit/s * 40 / (2 * 1040)
     assert_eq!(link(&s, "a1").backward.rate, rate(1_923_077));
+}
+
+#[test]
+fn a_dish_that_does_not_track_and_a_drift_arrive_and_are_written_back() {
+    let text = bottleneck(
+        "fade = { pointing = { dish = \"65 cm\", frequency = \"29600 MHz\", aim = \"2 h\" }, coding = \"viterbi\", \
+         clear = \"9.2 dB\", drift = { amplitude = \"-0.5 dB\", start = \"1 h\" } }",
+    );
+    let fade_of = |s: &Scenario| {
+        let dynamics = link(s, "bottleneck").forward.dynamics.clone().expect("it changes");
+        dynamics.fade.expect("it fades")
+    };
+    let s = loads(&text, &[]);
+    let hour = Duration::from_secs(3600);
+    let dish = Pointing { dish_m: 0.65, frequency_ghz: 29.6, ..Pointing::default() };
+    let drift = Drift { amplitude_db: -0.5, period: hour * 24, start: Instant::ZERO + hour };
+    assert_eq!(fade_of(&s).source, FadeSource::Pointing(dish));
+    let effect = FadeEffect::Coding { coding: Coding::Viterbi, clear_db: 9.2, drift: Some(drift) };
+    assert_eq!(fade_of(&s).effect, effect);
+    assert_eq!(fade_of(&loads(&to_toml(&s), &[])), fade_of(&s));
+}
+
+#[test]
+fn an_mtu_holds_for_both_directions_and_exists_in_simulated_time_only() {
+    let of = |line: &str| loads(&bottleneck(line), &[]);
+    let cut = of("mtu = { size = \"576 B\", longer = \"fragment\" }");
+    let mtu = Some(Mtu { bytes: 576, longer: Longer::Fragment });
+    for s in [&cut, &loads(&to_toml(&cut), &[])] {
+        assert_eq!((link(s, "bottleneck").forward.mtu, link(s, "bottleneck").backward.mtu), (mtu, mtu));
+    }
+    let live = of("mtu = \"1500 B\"").simulated_only().expect("no MTU in real packets");
+    assert_eq!((live.what.as_str(), live.instead), ("link `bottleneck`", "without `mtu`"));
+    for none in ["mtu = \"unlimited\"", "mtu = { size = \"unlimited\" }", ""] {
+        assert_eq!((link(&of(none), "bottleneck").forward.mtu, of(none).simulated_only()), (None, None));
+    }
 }
 
 #[test]

@@ -38,6 +38,11 @@ pub(super) fn add(
             sim.wire_chain(nodes[a], chain, id);
             let end = at(!backward).last().map_or(nodes[b].into(), |last| WireEnd::from((*last, SATELLITE)));
             sim.wire(id, end);
+            if spec.mtu.is_some() {
+                // port 1: messages to the senders of packets that are too long
+                let back = chain.last().map_or(nodes[a].into(), |last| WireEnd::from((*last, SATELLITE)));
+                sim.wire(id, back);
+            }
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
             links.push((name.clone(), id));
         }
