@@ -29,6 +29,8 @@ scenarios! {
     "demo"
     "explicit-rate-bound"
     "fade-2h"
+    "fade-onset"
+    "fade-users"
     "faded"
     "fairness"
     "leo"
