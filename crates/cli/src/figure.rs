@@ -55,10 +55,15 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
     if options.turned {
         return turned(&job, &options.out, clock);
     }
-    let words = Words { out: Some(&options.out), cells: "points" };
-    let made = with_progress(words, |tell| figure(&job, &options.out, tell)).map_err(failure)?;
+    let made =
+        with_progress(words(&options.out), |tell| figure(&job, &options.out, tell)).map_err(failure)?;
     print_summary(made.runs, &options.out, Some(PAGE), clock);
     Ok((made.to_text(), !made.differs()))
+}
+
+/// What is said of the runs of figures.
+pub(crate) const fn words(out: &Path) -> Words<'_> {
+    Words { out: Some(out), cells: "points" }
 }
 
 pub(crate) fn failure(error: Error) -> Failure {
@@ -72,8 +77,7 @@ pub(crate) fn failure(error: Error) -> Failure {
 fn turned(job: &FigureJob<'_>, out: &Path, clock: Clock) -> Result<(String, bool), Failure> {
     let (mut runs, mut verdicts) = (Summary { executed: 0, already_stored: 0 }, Vec::new());
     for n in 0..job.file.statements.len() {
-        let words = Words { out: Some(out), cells: "points" };
-        let made = with_progress(words, |tell| figure::turned(job, n, out, tell)).map_err(failure)?;
+        let made = with_progress(words(out), |tell| figure::turned(job, n, out, tell)).map_err(failure)?;
         let Some((made, verdict)) = made else { continue };
         runs.executed += made.executed;
         runs.already_stored += made.already_stored;

@@ -2,7 +2,7 @@
 
 use crate::figure;
 use crate::outcome::Failure;
-use crate::progress::{Words, print_summary, with_progress};
+use crate::progress::{print_summary, with_progress};
 use crate::shipped::{FIGURES, PAPERS};
 use bentpipe_base::names::{listed, nearest};
 use bentpipe_os::Clock;
@@ -84,8 +84,8 @@ pub(crate) fn run(options: &Papers) -> Result<(String, bool), Failure> {
         threads: options.threads.into(),
     };
     let clock = Clock::start();
-    let words = Words { out: Some(out), cells: "points" };
-    let made = with_progress(words, |tell| papers::papers(&job, out, tell)).map_err(figure::failure)?;
+    let made = with_progress(figure::words(out), |tell| papers::papers(&job, out, tell));
+    let made = made.map_err(figure::failure)?;
     print_summary(made.runs, out, Some(PAGE), clock);
     Ok((made.text, !made.differs))
 }

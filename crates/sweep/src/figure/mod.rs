@@ -68,7 +68,9 @@ pub struct FigureResult {
 impl FigureResult {
     /// Formats points and verdicts for a terminal, ending in a newline.
     pub fn to_text(&self) -> String {
-        tables::points_and_verdicts(&self.points, &self.verdicts)
+        let verdicts = verdict_text(&self.verdicts);
+        let between = if verdicts.is_empty() { "" } else { "\n" };
+        format!("{}{between}{verdicts}", self.points)
     }
 
     /// Returns true if a statement differs from what the runs show, and its file does not say so.
@@ -185,45 +187,59 @@ fn run(
     tell: Tell<'_>,
 ) -> Result<(Summary, Cells), Error> {
     let store = Store::open(out)?;
-    let piece = |run| Piece { job, plan, run, cell: plan.cell(run) };
-    let mut all: Vec<Piece<'_>> = plan.distinct().into_iter().map(piece).collect();
-    // one run of every point first: their times tell how long the others will take
-    all.sort_by_key(|piece| !piece.run.first);
-    let made = make_missing(&all, (pool, &store), tell)?;
+    let made = make_missing(Wanted::of(job, plan, 0).collect(), (pool, &store), tell)?;
     Ok((made, pool.install(|| read(plan, &store))?))
 }
 
 /// A run of a figure.
-pub(crate) struct Piece<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
     pub(crate) job: &'a FigureJob<'a>,
     pub(crate) plan: &'a Plan,
     pub(crate) run: &'a Run,
-    /// Number of its point, among those of all figures.
+    /// Number of its cell among those of all figures that are made.
     pub(crate) cell: usize,
 }
 
-/// Makes those runs of figures that are not in the store, in this order.
-pub(crate) fn make_missing(
-    all: &[Piece<'_>],
-    (pool, store): (&ThreadPool, &Store),
-    tell: Tell<'_>,
-) -> Result<Summary, Error> {
-    let missing: Vec<_> =
-        pool.install(|| all.par_iter().filter(|piece| store.read(&piece.run.key).is_none()).collect());
-    let kept = all.len() - missing.len();
-    let make = |Piece { job, plan, run, .. }: &&Piece<'_>| {
-        let scenario = run.load(job)?;
-        crate::check_key(&plan.key(&scenario), &run.key)?;
-        let (report, course) = match &plan.recording {
+impl<'a> Wanted<'a> {
+    /// Returns the runs of a figure. `before` is the number of cells of others.
+    pub(crate) fn of(
+        job: &'a FigureJob<'a>,
+        plan: &'a Plan,
+        before: usize,
+    ) -> impl Iterator<Item = Self> {
+        let wanted = move |run| Self { job, plan, run, cell: before + plan.cell(run) };
+        plan.distinct().into_iter().map(wanted)
+    }
+
+    fn make(&self, store: &Store) -> Result<(), Error> {
+        let scenario = self.run.load(self.job)?;
+        crate::check_key(&self.plan.key(&scenario), &self.run.key)?;
+        let (report, course) = match &self.plan.recording {
             Some(recording) => recording.run(&scenario),
             None => (bentpipe_sim::run(&scenario), Course::new()),
         };
-        store.write(&run.key, &report, &course)
-    };
+        store.write(&self.run.key, &report, &course)
+    }
+}
+
+/// Makes those runs that are not in the store: the first one of each cell, then the others, in this order.
+pub(crate) fn make_missing(
+    mut missing: Vec<Wanted<'_>>,
+    (pool, store): (&ThreadPool, &Store),
+    tell: Tell<'_>,
+) -> Result<Summary, Error> {
+    let all = missing.len();
+    missing = pool.install(|| {
+        missing.into_par_iter().filter(|wanted| store.read(&wanted.run.key).is_none()).collect()
+    });
+    let already_stored = all - missing.len();
+    // their times tell how long the others will take
+    missing.sort_by_key(|wanted| !wanted.run.first);
     let tracker = Tracker::new(pool.current_num_threads(), false, tell);
-    tracker.announce(kept, missing.iter().map(|piece| piece.cell));
-    crate::make_all(pool, &missing, |piece| piece.cell, make, &tracker)?;
-    Ok(Summary { executed: missing.len(), already_stored: kept })
+    tracker.announce(already_stored, missing.iter().map(|wanted| wanted.cell));
+    crate::make_all(pool, &missing, |wanted| wanted.cell, |wanted| wanted.make(store), &tracker)?;
+    Ok(Summary { executed: missing.len(), already_stored })
 }
 
 /// Reads the values of all runs.

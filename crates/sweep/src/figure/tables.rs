@@ -112,16 +112,9 @@ pub fn verdict_text(all: &[StatementResult]) -> String {
             format!("{}{at}", v.text),
         ]
     };
-    let rows: Vec<_> = core::iter::once(head).chain(all.iter().map(row)).collect();
+    let table = aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>(), &[0, 4]);
     let notes = all.iter().filter_map(known).map(|note| format!("note: {note}\n"));
-    core::iter::once(aligned(&rows, &[0, 4])).chain(notes).collect()
-}
-
-/// Formats points and verdicts for a terminal, ending in a newline.
-pub(crate) fn points_and_verdicts(points: &str, verdicts: &[StatementResult]) -> String {
-    let verdicts = verdict_text(verdicts);
-    let between = if verdicts.is_empty() { "" } else { "\n" };
-    format!("{points}{between}{verdicts}")
+    core::iter::once(table).chain(notes).collect()
 }
 
 /// Creates the page: a single file without scripts and external resources.

@@ -13,8 +13,7 @@ pub use items::{Item, Paper, read};
 
 use crate::Summary;
 use crate::error::{Error, file_error};
-use crate::figure::{self, FigureJob, Made, Piece, Plan, Verdict};
-use crate::plan::MAX_RUNS;
+use crate::figure::{self, FigureJob, Made, PAGE, Plan, Verdict, Wanted};
 use crate::progress::Tell;
 use crate::store::{Store, write_file};
 use items::Judged;
@@ -65,7 +64,7 @@ pub struct PapersResult {
 }
 
 /// Makes the missing runs of all figures, the costliest first, then `index.html`, `verdicts.csv`,
-/// `statements.csv` and the files in `figures/`.
+/// `statements.csv` and the files in `figures/`. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
@@ -74,7 +73,7 @@ pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersR
     let plans: Vec<Plan> =
         pool.install(|| job.figures.iter().map(|f| Plan::new(&f.job)).collect::<Result<_, _>>())?;
     let store = Store::open(out)?;
-    let runs = figure::make_missing(&in_order(job, &plans), (&pool, &store), tell)?;
+    let runs = figure::make_missing(in_order(job, &plans), (&pool, &store), tell)?;
     let folder = out.join("figures");
     fs::create_dir_all(&folder).map_err(file_error(&folder))?;
     let make = |(figure, plan): (&Figure<'_>, &Plan)| {
@@ -93,7 +92,7 @@ pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersR
     for (name, text) in [
         ("verdicts.csv", tables::verdicts(&items)),
         ("statements.csv", tables::statements(&statements)),
-        ("index.html", page::page(job, &plans, &made, &statements, &items)),
+        (PAGE, page::page(job, &plans, &made, &statements, &items)),
     ] {
         write_file(&out.join(name), text.as_bytes())?;
     }
@@ -102,19 +101,14 @@ pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersR
 }
 
 /// Returns each run once, the costliest first, so that no long one is left for the end.
-fn in_order<'a>(job: &'a PapersJob<'_>, plans: &'a [Plan]) -> Vec<Piece<'a>> {
-    let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    for (n, (figure, plan)) in job.figures.iter().zip(plans).enumerate() {
-        let new = plan.distinct().into_iter().filter(|run| seen.insert(run.key.as_str()));
-        let piece = |run| Piece { job: &figure.job, plan, run, cell: n * MAX_RUNS + plan.cell(run) };
-        all.extend(new.map(piece));
+fn in_order<'a>(job: &'a PapersJob<'_>, plans: &'a [Plan]) -> Vec<Wanted<'a>> {
+    let (mut seen, mut all, mut cells) = (BTreeSet::new(), Vec::new(), 0);
+    for (figure, plan) in job.figures.iter().zip(plans) {
+        all.extend(Wanted::of(&figure.job, plan, cells).filter(|w| seen.insert(w.run.key.as_str())));
+        cells += plan.cells();
     }
-    all.sort_by(|a: &Piece<'_>, b| {
-        Reverse(a.job.file.cost)
-            .cmp(&Reverse(b.job.file.cost))
-            .then_with(|| b.run.cost.total_cmp(&a.run.cost))
-    });
+    let class = |wanted: &Wanted<'_>| Reverse(wanted.job.file.cost);
+    all.sort_by(|a, b| class(a).cmp(&class(b)).then_with(|| b.run.cost.total_cmp(&a.run.cost)));
     all
 }
 

@@ -192,7 +192,7 @@ fn resume(_: &Setup, list: &mut List) -> Outcome {
     let mut command = papers(&other.0, &RESUMED)?;
     let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut child = started.map_err(|e| format!("bentpipe papers: {e}"))?;
-    let runs = || fs::read_dir(other.0.join("papers/runs")).map_or(0, |files| files.count());
+    let runs = || fs::read_dir(other.0.join("papers/runs")).map_or(0, Iterator::count);
     while runs() < KILLED_AFTER && matches!(child.try_wait(), Ok(None)) {
         std::thread::sleep(Duration::from_millis(10));
     }
