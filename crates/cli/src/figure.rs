@@ -7,13 +7,14 @@ use crate::sweep::{print_summary, with_bar};
 use bentpipe_os::Clock;
 use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
 use bentpipe_scenario::{Diagnostic, Source};
-use bentpipe_sweep::Error;
-use bentpipe_sweep::figure::{FigureJob, figure};
+use bentpipe_sweep::figure::{self, FigureJob, Verdict, figure, verdict_text};
+use bentpipe_sweep::{Error, Summary};
 use std::path::{Path, PathBuf};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe figure papers/004/table-2.toml --out table/
-  bentpipe figure my-figure.toml --quick --out figure/";
+  bentpipe figure my-figure.toml --quick --out figure/
+  bentpipe figure papers/000/figure-3.toml --turned --out figure/";
 
 /// Options of `bentpipe figure`.
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,9 @@ pub(crate) struct Figure {
     /// Make the shorter version that the file has, with its wider tolerance.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Check the statements that are known to differ with the parameters of their `turn`, and nothing else.
+    #[arg(long)]
+    pub(crate) turned: bool,
     /// Number of threads; 0 for one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
@@ -48,12 +52,39 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
         command: format!("bentpipe figure {}{quick} --out DIR", options.file.display()),
     };
     let clock = Clock::start();
-    let made = with_bar(|progress| figure(&job, &options.out, progress)).map_err(|error| match error {
-        Error::File { .. } => Failure::run(error),
-        _ => Failure::input(error),
-    })?;
+    if options.turned {
+        return turned(&job, &options.out, clock);
+    }
+    let made = with_bar(|progress| figure(&job, &options.out, progress)).map_err(failure)?;
     print_summary(made.runs, &options.out, clock);
     Ok((made.to_text(), !made.differs()))
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::File { .. } => Failure::run(error),
+        _ => Failure::input(error),
+    }
+}
+
+/// Runs the statements that are known to differ with what turns them; returns as [`run`].
+fn turned(job: &FigureJob<'_>, out: &Path, clock: Clock) -> Result<(String, bool), Failure> {
+    let (mut runs, mut verdicts) = (Summary { executed: 0, already_stored: 0 }, Vec::new());
+    for n in 0..job.file.statements.len() {
+        let made = with_bar(|progress| figure::turned(job, n, out, progress)).map_err(failure)?;
+        let Some((made, verdict)) = made else { continue };
+        runs.executed += made.executed;
+        runs.already_stored += made.already_stored;
+        verdicts.push(verdict);
+    }
+    if verdicts.is_empty() {
+        let message = "no statement of the file has `differs`\nhelp: leave out --turned, or write `differs` and \
+                       `turn` in a statement that is known to differ";
+        return Err(Failure::input(message));
+    }
+    print_summary(runs, out, clock);
+    let agree = verdicts.iter().all(|v| v.verdict == Verdict::Agrees);
+    Ok((verdict_text(&verdicts), agree))
 }
 
 /// Returns the scenario of a figure: its own text, a file beside it, or one that comes with the program.
@@ -126,7 +157,9 @@ mod tests {
                 check(&job).unwrap_or_else(|e| panic!("{e}"));
             }
             assert!(
-                file.paper.is_some() && file.item.is_some() && file.source.is_some(),
+                file.paper.is_some()
+                    && file.source.is_some()
+                    && file.statements.iter().all(|s| !s.items.is_empty()),
                 "{}",
                 path.display()
             );

@@ -20,7 +20,6 @@ mod table;
 mod write;
 
 use bentpipe_report::Report;
-use bentpipe_scenario::Scenario;
 pub use error::Error;
 use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
@@ -29,7 +28,7 @@ use rayon::{ThreadPool, prelude::*};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use store::Store;
+use store::{Course, Store};
 
 /// Summary of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +61,7 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
             pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
         summary.already_stored += mine.len() - missing.len();
         let before = summary.already_stored + summary.executed;
-        let make = |run: &&Run| store.write(&run.key, &execute_run(job, &plan, run)?);
+        let make = |run: &&Run| store.write(&run.key, &execute_run(job, &plan, run)?, &Course::new());
         make_all(&pool, &missing, before, make, progress)?;
         summary.executed += missing.len();
         done = plan.runs.len();
@@ -80,7 +79,9 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
 }
 
 fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
-    simulate(&job.load(&plan.cells[run.cell], Some(run.seed))?, &run.key)
+    let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
+    check_key(&key::run_key(&scenario), &run.key)?;
+    Ok(bentpipe_sim::run(&scenario))
 }
 
 /// Makes runs in parallel. `before` is the number of those finished before.
@@ -103,12 +104,12 @@ fn make_all<T: Sync>(
     })
 }
 
-/// Makes a run whose name in the store is `key`.
-fn simulate(scenario: &Scenario, key: &str) -> Result<Report, Error> {
-    if key::run_key(scenario) != key {
-        return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
+/// Checks that a run has the name in the store that it was planned with.
+fn check_key(key: &str, planned: &str) -> Result<(), Error> {
+    if key == planned {
+        return Ok(());
     }
-    Ok(bentpipe_sim::run(scenario))
+    Err(Error::Input("a trace file was changed during the sweep".to_owned()))
 }
 
 fn threads(number: usize) -> Result<ThreadPool, Error> {

@@ -16,6 +16,9 @@ const MAX_PLOTS: usize = 60;
 /// Axes whose values span more than this factor are logarithmic.
 const LOG_SCALE_RATIO: f64 = 20.0;
 
+/// Axes that end at this many seconds or later are in hours.
+const HOURS_FROM_S: f64 = 7200.0;
+
 struct HorizontalAxis {
     axis: usize,
     /// Label with unit.
@@ -100,7 +103,8 @@ pub(crate) fn axis_unit<'a, I: Iterator<Item = &'a str>>(
         Dimension::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
         Dimension::Rate => (", kbit/s", 1e-3),
         Dimension::Time if most < 1.0 => (", ms", 1e3),
-        Dimension::Time => (", s", 1.0),
+        Dimension::Time if most < HOURS_FROM_S => (", s", 1.0),
+        Dimension::Time => (", h", 1.0 / 3600.0),
         Dimension::Bytes if most >= 10e3 => (", kB", 1e-3),
         Dimension::Bytes => (", B", 1.0),
         Dimension::Pieces if texts().all(|v| v.contains("segment")) => (", segments", 1.0),
@@ -114,11 +118,15 @@ pub(crate) fn axis_unit<'a, I: Iterator<Item = &'a str>>(
 
 /// Returns axis label and scale of a metric: rates are drawn in Mbit/s.
 pub(crate) fn unit(metric: &Metric) -> (String, f64) {
-    let label = metric.label();
-    if metric.unit() == Unit::Rate {
-        return (label.replace(", bit/s", ", Mbit/s"), 1e-6);
+    scaled(metric.label(), metric.unit())
+}
+
+/// The same for a label that ends with the symbol of this unit.
+pub(crate) fn scaled(label: String, unit: Unit) -> (String, f64) {
+    match label.strip_suffix("bit/s").filter(|_| unit == Unit::Rate) {
+        Some(words) => (format!("{words}Mbit/s"), 1e-6),
+        None => (label, 1.0),
     }
-    (label, 1.0)
 }
 
 /// Returns the unit of an amount as written, and how much of the metric's unit it is.
@@ -220,6 +228,7 @@ mod tests {
             (["500 kbit/s", "2 Mbit/s"], "x, Mbit/s"),
             (["20 ms", "500 ms"], "x, ms"),
             (["20 ms", "5 s"], "x, s"),
+            (["20 min", "3 h"], "x, h"),
             (["11 segments", "71 segments"], "x, segments"),
             (["1 packet", "50 packets"], "x, packets"),
             (["1 packet", "50 segments"], "x, packets or segments"),

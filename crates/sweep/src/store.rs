@@ -7,10 +7,14 @@ use crate::error::{Error, file_error};
 use bentpipe_report::Report;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Quantities over the course of a run: for each one a value, if there is one, at each step of time.
+pub(crate) type Course = BTreeMap<String, Vec<Option<f64>>>;
 
 /// Suffix of files that are being written.
 const UNFINISHED: &str = ".unfinished";
@@ -56,11 +60,19 @@ impl Store {
     }
 
     pub(crate) fn read(&self, key: &str) -> Option<Report> {
-        let text = fs::read_to_string(self.path(key)).ok()?;
-        serde_json::from_value(parse_run(&text, key)?).ok()
+        self.read_with_course(key).map(|(report, _)| report)
     }
 
-    pub(crate) fn write(&self, key: &str, report: &Report) -> Result<(), Error> {
+    /// Returns a run and its course, which is empty if it was not recorded.
+    pub(crate) fn read_with_course(&self, key: &str) -> Option<(Report, Course)> {
+        let text = fs::read_to_string(self.path(key)).ok()?;
+        let mut body = parse_run(&text, key)?;
+        let course = body.get_mut("course").map(Value::take);
+        let course = course.map(serde_json::from_value).transpose().ok()?.unwrap_or_default();
+        Some((serde_json::from_value(body["report"].take()).ok()?, course))
+    }
+
+    pub(crate) fn write(&self, key: &str, report: &Report, course: &Course) -> Result<(), Error> {
         let mut value = serde_json::to_value(report).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
             // fields that the key does not cover, and series of instruments, which are long
@@ -68,7 +80,7 @@ impl Store {
                 object.remove(name);
             }
         }
-        self.write_text(key, &format_run(key, &value))
+        self.write_text(key, &format_run(key, &value, course))
     }
 
     pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
@@ -83,19 +95,24 @@ pub(crate) fn missing_run_error(key: &str) -> Error {
 }
 
 /// Returns the contents of a run's file.
-fn format_run(key: &str, report: &Value) -> String {
-    let body = json!({ "key": key, "report": report }).to_string();
+fn format_run(key: &str, report: &Value, course: &Course) -> String {
+    let mut body = json!({ "key": key, "report": report });
+    if !course.is_empty() {
+        body["course"] = json!(course);
+    }
+    let body = body.to_string();
     format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
 }
 
+/// Returns the body of a run's file if it is whole and that of `key`.
 fn parse_run(text: &str, key: &str) -> Option<Value> {
     let (hash, body) = text.split_once('\n')?;
     let body = body.strip_suffix('\n')?;
     if blake3::hash(body.as_bytes()).to_hex().as_str() != hash {
         return None;
     }
-    let mut value: Value = serde_json::from_str(body).ok()?;
-    (value.get("key")?.as_str()? == key).then(|| value["report"].take())
+    let value: Value = serde_json::from_str(body).ok()?;
+    (value.get("key")?.as_str()? == key).then_some(value)
 }
 
 /// Writes a file atomically.
@@ -154,8 +171,8 @@ mod tests {
 
     #[test]
     fn torn_and_foreign_files_are_not_trusted() {
-        let good = format_run("k", &json!({ "a": 1 }));
-        assert_eq!(parse_run(&good, "k"), Some(json!({ "a": 1 })));
+        let good = format_run("k", &json!({ "a": 1 }), &Course::new());
+        assert_eq!(parse_run(&good, "k"), Some(json!({ "key": "k", "report": { "a": 1 } })));
         assert_eq!(parse_run(&good, "other"), None);
         for n in 0..good.len() {
             assert_eq!(parse_run(&good[..n], "k"), None, "{n}");

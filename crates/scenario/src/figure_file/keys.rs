@@ -7,6 +7,7 @@ use crate::gateway_file::OneOrList;
 use crate::keys::MAX_SEEDS;
 use crate::lists::Pairs;
 use crate::scalars::{Text, Version, Whole};
+use bentpipe_base::Duration;
 
 words!(Cost { "quick" => Quick, "normal" => Normal, "long" => Long, });
 words!(Scale { "linear" => Linear, "log" => Log, });
@@ -20,8 +21,8 @@ table! {
         title: Text,
         /// Short name of the paper, for tables over many figures.
         paper: Text = "none",
-        /// Number of the item of the paper, for the same tables.
-        item: Whole<1, 100_000> = "none",
+        /// Number of the item of the paper, or several, for the same tables.
+        item: OneOrList<Whole<1, 100_000>> = "none",
         /// Where the paper has it, and how its numbers were read.
         source: Text = "none",
         /// The scenario: the name of one that comes with bentpipe, without `.toml`; or the path of a file,
@@ -30,7 +31,8 @@ table! {
         /// Parameters of the scenario, the same in all runs. Text is in quotes.
         set: Settings = "the scenario's own values",
         /// The metric that is drawn, named as for `--expect`, or a ratio of two of them, with spaces around
-        /// the `/`: `"goodput[x*] / goodput[y*]"`. A ratio is taken in each run.
+        /// the `/`: `"goodput[x*] / goodput[y*]"`. A ratio is taken in each run. With `time` in `[x]` it is a
+        /// quantity of the course of a run.
         measure: Text = "`\"goodput\"`",
         /// Scale of the vertical axis: `"linear"` or `"log"`.
         scale: Scale = "`\"linear\"`",
@@ -44,7 +46,8 @@ table! {
         quick: QuickKeys = "none: `--quick` is refused",
         /// What to know when reading the figure, for instance settings that the paper does not print.
         notes: Text = "none",
-        /// What is horizontal. Without it the figure is a table, with a row for each curve.
+        /// What is horizontal: a parameter, or the time. Without it the figure is a table, with a row for
+        /// each curve.
         x: AcrossKeys = "none",
         /// The curves, or the rows of a table.
         curves: Vec<At<CurveKeys>>,
@@ -66,16 +69,23 @@ table! {
         tolerance: Tolerance,
     }
 
-    /// The parameter of the scenario that is horizontal.
+    /// What is horizontal: `parameter` with `values`, or `time` with `to`.
     struct AcrossKeys "[x]" {
-        /// Its name.
-        parameter: Text,
+        /// Name of a parameter of the scenario.
+        parameter: Text = "must be given, unless `time` is",
         /// Its values, as for `--set`.
-        values: OneOrList<Coordinate>,
+        values: OneOrList<Coordinate> = "must be given, unless `time` is",
+        /// The figure shows the course of the runs, in steps of this length. The values of x are the ends of
+        /// the steps.
+        time: Duration = "none",
+        /// Begin of the first step; a multiple of `time`.
+        from: Duration = "`\"0 s\"`",
+        /// End of the last step.
+        to: Duration = "must be given with `time`",
         /// Name on the axis; the unit is added.
-        label: Text = "the parameter's name",
+        label: Text = "the parameter's name, or `\"time\"`",
         /// `"linear"` or `"log"`. Values that are not numbers stand side by side.
-        scale: Scale = "`\"log\"` if all values are above zero and the largest is more than 20 times the smallest",
+        scale: Scale = "`\"log\"` if all values of a parameter are above zero and the largest is more than 20 times the smallest",
     }
 
     /// A curve: one value at each value of `[x]`. Without `[x]` it is the row of a table, with one value.
@@ -86,6 +96,9 @@ table! {
         set: Settings = "none",
         /// Its metric, if it is not that of the figure. The unit must be the same.
         measure: Text = "`measure` of the file",
+        /// It is computed by this formula, and not run. Arguments are the values of x, of `set` here, of
+        /// `set` of the file, and the parameters of the scenario.
+        formula: Text = "none",
         /// `false`: it is not run, since bentpipe cannot; statements about it have the verdict not-run.
         run: bool = "`true`",
     }
@@ -105,24 +118,44 @@ table! {
     }
 
     /// A statement and its tolerance. It has either `order`, or `curve` with what is expected of its mean.
+    /// With `rises` or `falls` nothing else is expected.
     struct StatementKeys "[[statements]]" {
         /// The statement in words.
         text: Text,
+        /// Number of the item of the paper that it answers, or several.
+        item: OneOrList<Whole<1, 100_000>> = "`item` of the file",
         /// The curve whose mean is checked.
         curve: Text = "none",
         /// Check the ratio of `curve` to this curve instead: the mean of the ratios, seed by seed.
         over: Text = "none",
+        /// Check the ratio to the mean of `over`, or of the curve itself, at this value of `[x]`.
+        over_at: Coordinate = "none",
         /// Values of `[x]` at which the statement must hold, one or several.
         at: OneOrList<Coordinate> = "all",
         /// The expected value.
-        expect: Printed = "none; not needed with `between`",
+        expect: Printed = "none; not needed with `between`, `at_least` or `at_most`",
         /// How far the mean may be from `expect`: a share, as in `"5 %"`, or an amount, as in `"0.1
-        /// Mbit/s"`. For `order`: the share by which a curve may be below the one after it.
-        tolerance: Tolerance = "must be given, unless `between` is",
+        /// Mbit/s"`. For `order`: the share by which a curve may be below the one after it. For `rises` and
+        /// `falls`: the share by which a step may go the other way.
+        tolerance: Tolerance = "must be given, unless one of the next three is",
         /// The lowest and the highest accepted mean, in place of `tolerance`.
         between: Interval = "none",
+        /// The lowest accepted mean, in place of `tolerance`.
+        at_least: Printed = "none",
+        /// The highest accepted mean, in place of `tolerance`.
+        at_most: Printed = "none",
+        /// `true`: the mean rises from each value of x in `at` to the next higher one.
+        rises: bool = "`false`",
+        /// `true`: it falls.
+        falls: bool = "`false`",
         /// Names of curves, the highest first.
         order: OneOrList<Text> = "none",
+        /// Why the statement does not hold. A statement that is known to differ is not an error; needs
+        /// `turn`.
+        differs: Text = "none",
+        /// Parameters of the scenario with which it holds: `--turned` runs it with them. They come after all
+        /// others, that of `[x]` included.
+        turn: Settings = "none",
         /// Why the tolerance is what it is, or what may differ.
         notes: Text = "none",
     }

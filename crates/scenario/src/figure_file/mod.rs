@@ -5,6 +5,7 @@
 //! metrics that it names is checked later, by whoever has the scenario; a [`Located`] value keeps its place
 //! for that.
 
+mod axis;
 mod keys;
 mod resolve;
 mod scalars;

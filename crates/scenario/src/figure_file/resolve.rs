@@ -1,13 +1,14 @@
 //! Resolves the keys of a figure file: names of curves, values of x, points of sources.
 
-use super::keys::{AcrossKeys, CurveKeys, FigureKeys, PrintedKeys, QuickKeys};
+use super::axis;
+use super::keys::{CurveKeys, FigureKeys, PrintedKeys, QuickKeys};
 use super::scalars::{Coordinate, Printed, ScenarioText, Settings};
 use super::statements;
 use super::types::{
     Across, Cost, FigureCurve, FigureFile, Located, PrintedPoint, PrintedPoints, PrintedValue, Quick, Scale,
     ScenarioRef, Setting, Tolerance,
 };
-use crate::amount::{Amount, parse_amount};
+use crate::amount::parse_amount;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::quantity::Dimension;
@@ -17,9 +18,7 @@ use crate::sweep::DEFAULT_SEEDS;
 
 const MOST_CURVES: usize = 32;
 const MOST_REFERENCES: usize = 64;
-const MOST_POINTS: usize = 1000;
-/// Axes whose values span more than this factor are logarithmic, as in sweeps.
-const LOG_SCALE_RATIO: f64 = 20.0;
+pub(super) const MOST_POINTS: usize = 1000;
 
 /// What the parts of a figure refer to: its curves and its values of x.
 pub(super) struct Context<'a> {
@@ -56,14 +55,14 @@ impl Context<'_> {
     }
 }
 
-fn located<T>(at: At<T>, sources: &Sources<'_>) -> Located<T> {
+pub(super) fn located<T>(at: At<T>, sources: &Sources<'_>) -> Located<T> {
     Located { place: sources.place(at.span), value: at.value }
 }
 
 pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> Result<FigureFile> {
     let text = |given: Option<At<Text>>| given.map(|t| t.value.0);
     let measure = keys.measure.map(|m| located(m.map(|t| t.0), sources));
-    let across = keys.x.map(|x| across(x.value, sources)).transpose()?;
+    let across = keys.x.map(|x| axis::across(x, sources)).transpose()?;
     let curves = curves(keys.curves, measure.as_ref(), sources)?;
     let context = Context { sources, curves, across };
     let references = keys.references.map_or_else(Vec::new, |r| r.value);
@@ -71,11 +70,12 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
         return Err(Fault::too_many(one.span, "references", MOST_REFERENCES));
     }
     let references = references.into_iter().map(|r| printed(r.value, &context)).collect::<Result<_>>()?;
-    let statements = statements::all(keys.statements.map_or_else(Vec::new, |s| s.value), &context)?;
+    let items = statements::items(keys.item);
+    let statements = statements::all(keys.statements.map_or_else(Vec::new, |s| s.value), &items, &context)?;
     Ok(FigureFile {
         title: keys.title.value.0,
         paper: text(keys.paper),
-        item: keys.item.map(|i| i.value.0),
+        items,
         source: text(keys.source),
         scenario: scenario(keys.scenario, source, sources),
         sets: settings(keys.set, sources),
@@ -111,7 +111,7 @@ fn scenario(given: At<ScenarioText>, source: &Source, sources: &Sources<'_>) -> 
     ScenarioRef::Inline(Source::new(source.name(), format!("{lines}{}{inside}", " ".repeat(columns))))
 }
 
-fn settings(given: Option<At<Settings>>, sources: &Sources<'_>) -> Vec<Setting> {
+pub(super) fn settings(given: Option<At<Settings>>, sources: &Sources<'_>) -> Vec<Setting> {
     let all = given.map_or_else(Vec::new, |s| s.value.0);
     let one = |(span, name, value): (Span, String, At<String>)| Setting {
         name: located(At { value: name, span }, sources),
@@ -138,44 +138,6 @@ fn quick(keys: QuickKeys, sources: &Sources<'_>) -> Result<Quick> {
     })
 }
 
-fn across(keys: AcrossKeys, sources: &Sources<'_>) -> Result<Across> {
-    let values = &keys.values.value.0;
-    if let Some(one) = values.get(MOST_POINTS) {
-        return Err(Fault::too_many(one.span, "values", MOST_POINTS));
-    }
-    let amounts: Option<Vec<Amount>> = values.iter().map(|v| parse_amount(&v.value.0).ok()).collect();
-    let first = amounts.as_ref().and_then(|a| a.first()).map(|a| a.dimension);
-    let amounts = amounts.filter(|a| a.iter().all(|v| Some(v.dimension) == first));
-    let dimension = first.filter(|_| amounts.is_some());
-    let positions: Vec<f64> = amounts.map_or_else(
-        || (1..=values.len()).map(|n| n as f64).collect(),
-        |a| a.iter().map(|v| v.value).collect(),
-    );
-    for (n, value) in values.iter().enumerate() {
-        if positions[..n].contains(&positions[n]) || values[..n].iter().any(|v| v.value.0 == value.value.0) {
-            let message = format!("`values` has {} twice", value.value.0);
-            return Err(Fault::new(value.span, message, "the same runs would be made again"));
-        }
-    }
-    let lowest = positions.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = positions.iter().copied().fold(0.0, f64::max);
-    let wide = lowest > 0.0 && highest > LOG_SCALE_RATIO * lowest;
-    let scale =
-        keys.scale.map_or(if dimension.is_some() && wide { Scale::Log } else { Scale::Linear }, |s| s.value);
-    if let Some(given) =
-        keys.scale.filter(|s| s.value == Scale::Log && (dimension.is_none() || lowest <= 0.0))
-    {
-        let label = "a logarithmic axis has numbers above zero";
-        return Err(Fault::new(given.span, "these values have no logarithm", label)
-            .help("help: write scale = \"linear\""));
-    }
-    let parameter = located(keys.parameter.map(|p| p.0), sources);
-    let label = keys.label.map_or_else(|| parameter.value.clone(), |l| l.value.0);
-    let values =
-        values.iter().map(|v| Located { value: v.value.0.clone(), place: sources.place(v.span) }).collect();
-    Ok(Across { parameter, values, positions, dimension, label, scale })
-}
-
 fn curves(
     given: At<Vec<At<CurveKeys>>>,
     measure: Option<&Located<String>>,
@@ -191,11 +153,19 @@ fn curves(
             return Err(Fault::taken(span, "curves", &name));
         }
         let name = located(At { value: name, span }, sources);
+        if let (Some(formula), Some(measure)) = (&keys.formula, &keys.measure) {
+            let label = format!("the formula {} gives a value of its own: leave it out", formula.value.0);
+            return Err(Fault::new(measure.span, "`measure` has no effect beside `formula`", label));
+        }
+        if let (Some(_), Some(run)) = (&keys.formula, &keys.run) {
+            bail!(run.span, "`run` has no effect beside `formula`", "a formula is not run: leave it out");
+        }
         let measure = keys.measure.map(|m| located(m.map(|t| t.0), sources)).or_else(|| measure.cloned());
         let measure =
             measure.unwrap_or_else(|| Located { value: "goodput".to_owned(), place: name.place.clone() });
         let run = keys.run.is_none_or(|r| r.value);
-        all.push(FigureCurve { name, sets: settings(keys.set, sources), measure, run });
+        let formula = keys.formula.map(|f| located(f.map(|t| t.0), sources));
+        all.push(FigureCurve { name, sets: settings(keys.set, sources), measure, formula, run });
     }
     Ok(all)
 }

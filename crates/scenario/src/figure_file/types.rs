@@ -4,6 +4,7 @@ use crate::amount::Amount;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Dimension;
 use crate::source::Source;
+use bentpipe_base::Duration;
 
 /// A figure or table: what is run, drawn and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,8 +13,8 @@ pub struct FigureFile {
     pub title: String,
     /// Short name of the paper.
     pub paper: Option<String>,
-    /// Number of the item of the paper.
-    pub item: Option<u64>,
+    /// Numbers of the items of the paper.
+    pub items: Vec<u64>,
     /// Where the paper has it.
     pub source: Option<String>,
     /// The scenario.
@@ -30,7 +31,7 @@ pub struct FigureFile {
     pub quick: Option<Quick>,
     /// Notes.
     pub notes: Option<String>,
-    /// The horizontal parameter; `None` for a table.
+    /// What is horizontal; `None` for a table.
     pub across: Option<Across>,
     /// Curves, or rows of a table.
     pub curves: Vec<FigureCurve>,
@@ -97,12 +98,12 @@ pub struct Quick {
     pub tolerance: f64,
 }
 
-/// The horizontal parameter.
+/// What is horizontal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Across {
-    /// Name of the parameter.
-    pub parameter: Located<String>,
-    /// Its values, as `--set` takes them.
+    /// A parameter, or the time.
+    pub of: Horizontal,
+    /// Its values, as `--set` takes them; for the time the ends of the steps.
     pub values: Vec<Located<String>>,
     /// Their places on the axis: amounts in base units, or 1, 2, 3 if the values are not numbers.
     pub positions: Vec<f64>,
@@ -112,6 +113,49 @@ pub struct Across {
     pub label: String,
     /// Scale of the axis.
     pub scale: Scale,
+}
+
+impl Across {
+    /// Returns the horizontal parameter; `None` for the time.
+    pub const fn parameter(&self) -> Option<&Located<String>> {
+        match &self.of {
+            Horizontal::Parameter(name) => Some(name),
+            Horizontal::Time(_) => None,
+        }
+    }
+
+    /// Returns the steps of time; `None` for a parameter.
+    pub const fn steps(&self) -> Option<&Located<Steps>> {
+        match &self.of {
+            Horizontal::Parameter(_) => None,
+            Horizontal::Time(steps) => Some(steps),
+        }
+    }
+
+    /// Returns the name of what is horizontal.
+    pub fn name(&self) -> &str {
+        self.parameter().map_or("time", |name| &name.value)
+    }
+}
+
+/// A parameter, or the time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Horizontal {
+    /// The name of the parameter.
+    Parameter(Located<String>),
+    /// The course of the runs, in steps.
+    Time(Located<Steps>),
+}
+
+/// Steps of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// Length of a step.
+    pub every: Duration,
+    /// Begin of the first one, a multiple of their length.
+    pub from: Duration,
+    /// Number of steps.
+    pub number: usize,
 }
 
 /// Scale of an axis.
@@ -132,6 +176,8 @@ pub struct FigureCurve {
     pub sets: Vec<Setting>,
     /// Metric, or ratio of two metrics, not checked.
     pub measure: Located<String>,
+    /// Formula in place of runs, not checked.
+    pub formula: Option<Located<String>>,
     /// False if it is not run.
     pub run: bool,
 }
@@ -175,12 +221,25 @@ pub struct PrintedPoint {
 pub struct Statement {
     /// The statement in words.
     pub text: Located<String>,
+    /// Numbers of the items of the paper that it answers.
+    pub items: Vec<u64>,
     /// What it says.
     pub claim: Claim,
     /// Indices of the values of x at which it must hold; a single 0 in a table.
     pub at: Vec<usize>,
+    /// Why it is known to differ.
+    pub known: Option<Known>,
     /// Notes.
     pub notes: Option<String>,
+}
+
+/// A known disagreement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// Why the statement differs.
+    pub why: String,
+    /// Parameters of the scenario with which it holds.
+    pub turn: Vec<Setting>,
 }
 
 /// What a statement says. Curves are given by their indices.
@@ -191,7 +250,7 @@ pub enum Claim {
         /// The curve.
         curve: usize,
         /// The other one.
-        over: Option<usize>,
+        over: Option<Over>,
         /// What is accepted.
         accept: Box<Accept>,
     },
@@ -202,6 +261,42 @@ pub enum Claim {
         /// Share by which a curve may be below the one after it.
         tolerance: f64,
     },
+    /// The mean of a curve rises or falls from each value of x to the next.
+    Trend {
+        /// The curve.
+        curve: usize,
+        /// True if it rises.
+        rises: bool,
+        /// Share by which a step may go the other way.
+        tolerance: f64,
+    },
+}
+
+/// What a curve is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    /// The curve.
+    pub curve: usize,
+    /// Index of the value of x; `None`: the same one.
+    pub at: Option<usize>,
+}
+
+impl Statement {
+    /// Returns the points that it is about: curve and index of the value of x.
+    pub fn points(&self) -> Vec<(usize, usize)> {
+        let all = |curve: usize| self.at.iter().map(move |x| (curve, *x));
+        match &self.claim {
+            Claim::Value { curve, over, .. } => {
+                let below = over.iter().flat_map(|o| match o.at {
+                    Some(x) => vec![(o.curve, x)],
+                    None => all(o.curve).collect(),
+                });
+                all(*curve).chain(below).collect()
+            }
+            Claim::Order { curves, .. } => curves.iter().copied().flat_map(all).collect(),
+            Claim::Trend { curve, .. } => all(*curve).collect(),
+        }
+    }
 }
 
 /// Accepted values.
@@ -214,12 +309,12 @@ pub enum Accept {
         /// Tolerance.
         tolerance: Located<Tolerance>,
     },
-    /// A range.
-    Between {
+    /// A range, of which one end is given at least.
+    Range {
         /// Lowest value.
-        low: Located<PrintedValue>,
+        low: Option<Located<PrintedValue>>,
         /// Highest value.
-        high: Located<PrintedValue>,
+        high: Option<Located<PrintedValue>>,
         /// What the source has.
         expect: Option<Located<PrintedValue>>,
     },

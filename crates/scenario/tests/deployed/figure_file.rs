@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::Source;
 use bentpipe_scenario::figure_file::{
-    Accept, Claim, Cost, FigureFile, Scale, ScenarioRef, Tolerance, load, reference, schema,
+    Accept, Claim, Cost, FigureFile, Over, Scale, ScenarioRef, Tolerance, load, reference, schema,
 };
 
 const LEAST: &str = "schema = 1\ntitle = \"t\"\nscenario = \"window\"\n[[curves]]\nname = \"a\"\n";
@@ -56,12 +56,14 @@ fn values_names_and_units_are_resolved() {
     assert_eq!(printed, [(0.01, "1 %", 9.5e6), (1e-3, "1e-3", 9e5)], "an equal value of x gives its text");
     let [ratio, order, between] = &file.statements[..] else { panic!("{file:?}") };
     assert_eq!((&ratio.at[..], &order.at[..]), (&[1, 0][..], &[0, 1][..]));
-    let Claim::Value { curve: 1, over: Some(0), accept } = &ratio.claim else { panic!("{ratio:?}") };
+    let Claim::Value { curve: 1, over: Some(Over { curve: 0, at: None }), accept } = &ratio.claim else {
+        panic!("{ratio:?}")
+    };
     let Accept::Near { expect, tolerance } = &**accept else { panic!("{ratio:?}") };
     assert_eq!((expect.value.text.as_str(), tolerance.value), ("2", Tolerance::Share(0.05)));
     assert_eq!(order.claim, Claim::Order { curves: vec![1, 0], tolerance: 0.0 });
     let Claim::Value { accept, .. } = &between.claim else { panic!("{between:?}") };
-    assert!(matches!(**accept, Accept::Between { .. }), "{between:?}");
+    assert!(matches!(**accept, Accept::Range { low: Some(_), high: Some(_), expect: None }), "{between:?}");
 }
 
 /// Values that are not numbers stand side by side; points and statements name them.
@@ -154,6 +156,86 @@ error: there is no value `1e-4`
 }
 
 #[test]
+fn statements_answer_items_and_know_why_they_differ() {
+    let file = loads(&format!(
+        "paper = \"000\"\nitem = [3, 4]\n{CURVES}[[statements]]\ntext = \"s\"\nitem = 5\ncurve = \"a\"\nat_least = \"1 Mbit/s\"\n\
+         [[statements]]\ntext = \"t\"\ncurve = \"a\"\nat_most = 2\nexpect = 1\ndiffers = \"why\"\nturn = {{ tcp = \"sack\", loss = 0 }}\n"
+    ));
+    let [first, second] = &file.statements[..] else { panic!("{file:?}") };
+    assert_eq!((&file.items[..], &first.items[..], &second.items[..]), (&[3, 4][..], &[5][..], &[3, 4][..]));
+    let Claim::Value { accept, .. } = &first.claim else { panic!("{first:?}") };
+    assert!(
+        matches!(&**accept, Accept::Range { low: Some(low), high: None, expect: None } if low.value.text == "1 Mbit/s")
+    );
+    let Claim::Value { accept, .. } = &second.claim else { panic!("{second:?}") };
+    assert!(matches!(&**accept, Accept::Range { low: None, high: Some(_), expect: Some(_) }));
+    assert!(first.known.is_none());
+    let known = second.known.as_ref().unwrap();
+    let turn: Vec<(&str, &str)> =
+        known.turn.iter().map(|s| (s.name.value.as_str(), s.value.value.as_str())).collect();
+    assert_eq!((known.why.as_str(), &turn[..]), ("why", &[("tcp", "sack"), ("loss", "0")][..]));
+}
+
+#[test]
+fn trends_and_ratios_to_another_x_know_their_points() {
+    let file = loads(&format!(
+        "{CURVES}[[statements]]\ntext = \"s\"\ncurve = \"a\"\nfalls = true\nat = [0.1, \"1e-3\"]\ntolerance = \"0 %\"\n\
+         [[statements]]\ntext = \"t\"\ncurve = \"a\"\nat = 0.1\nover_at = \"1e-3\"\nat_least = 2\n\
+         [[statements]]\ntext = \"u\"\ncurve = \"a\"\nat = 0.1\nover = \"b\"\nover_at = 0.1\nat_least = 2\n"
+    ));
+    let [trend, own, other] = &file.statements[..] else { panic!("{file:?}") };
+    assert_eq!(trend.claim, Claim::Trend { curve: 0, rises: false, tolerance: 0.0 });
+    assert_eq!(trend.points(), [(0, 0), (0, 1)], "in the order of x");
+    assert_eq!(own.points(), [(0, 1), (0, 0)]);
+    assert_eq!(other.points(), [(0, 1), (1, 1)]);
+}
+
+#[test]
+fn time_is_cut_into_steps() {
+    let time = |more: &str| CURVES.replace("parameter = \"loss\"\nvalues = [\"1e-3\", 0.1]", more);
+    let file = loads(&format!(
+        "{}[[statements]]\ntext = \"s\"\ncurve = \"a\"\nat = \"180 s\"\nexpect = 1\ntolerance = \"1 %\"\n",
+        time("time = \"1 min\"\nfrom = \"2 min\"\nto = \"300 s\"")
+    ));
+    let across = file.across.as_ref().unwrap();
+    assert_eq!(
+        (across.name(), &across.positions[..], across.scale),
+        ("time", &[180.0, 240.0, 300.0][..], Scale::Linear)
+    );
+    assert_eq!(file.statements[0].at, [0]);
+    for (more, says) in [
+        ("", "[x] has no `parameter`"),
+        ("parameter = \"loss\"", "[x] has no `values`"),
+        ("time = \"1 s\"", "[x] has no `to`"),
+        ("time = \"0 s\"\nto = \"1 s\"", "`time` must be more than zero"),
+        ("time = \"1 s\"\nto = \"1.5 s\"", "`to` is not at the end of a step"),
+        ("time = \"1 s\"\nfrom = \"2 s\"\nto = \"2 s\"", "`to` is not at the end of a step"),
+        ("time = \"1 s\"\nfrom = \"0.5 s\"\nto = \"2.5 s\"", "`from` is not a multiple of `time`"),
+        ("time = \"1 ms\"\nto = \"2 s\"", "steps"),
+        ("time = \"1 s\"\nto = \"2 s\"\nparameter = \"loss\"", "a parameter or `time`, not both"),
+        ("parameter = \"loss\"\nvalues = 1\nto = \"2 s\"", "`to` has no effect without `time`"),
+    ] {
+        let refused = read(&time(more)).unwrap_err();
+        assert!(refused.contains(says), "{says}: {refused}");
+    }
+}
+
+#[test]
+fn a_known_difference_needs_a_reason_and_what_turns_it() {
+    refuses(
+        "[[statements]]\ntext = \"s\"\ncurve = \"a\"\nat_least = 1\ndiffers = \"it does\"\n",
+        r#"
+error: `differs` has no `turn`
+  --> f.toml:16:11
+   |
+16 | differs = "it does"
+   |           ^^^^^^^^^ nothing says what turns it
+   = help: write differs = "why" and turn = { name = value }, with which the statement holds
+"#,
+    );
+}
+
+#[test]
 fn errors_say_what_to_write() {
     let statement = |rest: &str| format!("{CURVES}[[statements]]\ntext = \"s\"\n{rest}\n");
     let with = |from: &str, to: &str| CURVES.replace(from, to);
@@ -171,7 +253,7 @@ fn errors_say_what_to_write() {
         (statement("curve = \"a\"\ntolerance = \"5 %\""), "the statement expects nothing"),
         (
             statement("order = [\"a\", \"b\"]"),
-            "\"0 %\", or by how much a curve may be below the one after it",
+            "\"0 %\", or the share by which a curve may be below the one after it",
         ),
         (statement("order = [\"a\", \"a\"]\ntolerance = \"0 %\""), "a curve is not above itself"),
         (statement("order = [\"a\"]\ntolerance = \"0 %\""), "an order has at least two curves"),
@@ -212,6 +294,49 @@ fn errors_say_what_to_write() {
         (format!("{CURVES}[quick]\ntolerance = \"-1 %\"\n"), "`tolerance` is negative"),
         (statement("curve = \"a\"\nexpect = 1\ntolerance = \"-5 %\""), "write how far a mean may be"),
         (statement("order = [\"a\", \"b\"]\ntolerance = \"-5 %\""), "f.toml:15:13"),
+    ] {
+        let refused = read(&text).unwrap_err();
+        assert!(refused.contains(says), "{says}: {refused}");
+    }
+}
+
+#[test]
+fn what_a_statement_cannot_have_together_is_refused() {
+    let statement = |rest: &str| format!("{CURVES}[[statements]]\ntext = \"s\"\n{rest}\n");
+    let with = |from: &str, to: &str| CURVES.replace(from, to);
+    for (text, says) in [
+        (statement("order = [\"a\", \"b\"]\nfalls = true"), "an order has no trend"),
+        (statement("curve = \"a\"\nfalls = true\nover = \"b\""), "`over` has no effect beside `falls`"),
+        (statement("curve = \"a\"\nfalls = true\nrises = true"), "a mean does not rise and fall"),
+        (statement("curve = \"a\"\nfalls = true"), "or the share by which a step may go the other way"),
+        (
+            statement("curve = \"a\"\nfalls = true\nat = 0.1\ntolerance = \"0 %\""),
+            "one value of x has no trend",
+        ),
+        (statement("curve = \"a\"\nover_at = 0.1\nat_least = 1"), "`over_at` has no `at`"),
+        (
+            statement("curve = \"a\"\nat = 0.1\nover_at = 0.1\nat_least = 1"),
+            "a mean is not compared with itself",
+        ),
+        (
+            statement("curve = \"a\"\nat_least = 1\nat_most = 2"),
+            "for both ends write between = [lowest, highest]",
+        ),
+        (
+            statement("curve = \"a\"\nexpect = 1\nat_least = 1\ntolerance = \"1 %\""),
+            "`tolerance` or `at_least`, not both",
+        ),
+        (statement("curve = \"a\"\nat_least = 1\ndiffers = \" \"\nturn = { a = 1 }"), "`differs` is empty"),
+        (statement("curve = \"a\"\nat_least = 1\ndiffers = \"x\"\nturn = {}"), "`turn` is empty"),
+        (statement("curve = \"a\"\nat_least = 1\nturn = { a = 1 }"), "`turn` has no `differs`"),
+        (
+            with("name = \"a\"", "name = \"a\"\nmeasure = \"goodput\"\nformula = \"f\""),
+            "`measure` has no effect beside `formula`",
+        ),
+        (
+            with("name = \"a\"", "name = \"a\"\nrun = true\nformula = \"f\""),
+            "`run` has no effect beside `formula`",
+        ),
     ] {
         let refused = read(&text).unwrap_err();
         assert!(refused.contains(says), "{says}: {refused}");

@@ -1,12 +1,11 @@
 //! The picture: our curves with error bars, filled marks and lines; what sources print as hollow marks
 //! without lines. So they differ without colour. Rows of a table are bars.
 
-use super::plan::Plan;
-use super::{Cells, FigureJob};
+use super::plan::{Origin, Plan};
+use super::{Cell, Cells, FigureJob};
 use crate::pictures::axis_unit;
 use crate::table::Estimate;
 use bentpipe_plot::{Axis, Colour, Curve, Marker, Plot, Point, Style};
-use bentpipe_report::Unit;
 use bentpipe_scenario::figure_file::{Across, PrintedPoints, Scale};
 use bentpipe_sim::reference::in_unit;
 
@@ -30,13 +29,24 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
     };
     let (mut x, x_scale) = horizontal(file.across.as_ref());
     x.names = names;
-    let mut curves =
-        if file.across.is_some() { ours(job, cells, (x_scale, scale)) } else { vec![rows(cells, scale)] };
+    let mut curves = if file.across.is_some() {
+        ours(job, plan, cells, (x_scale, scale))
+    } else {
+        vec![rows(cells, scale)]
+    };
     curves.extend(file.references.iter().enumerate().map(|(n, r)| printed(n, r, plan, (x_scale, scale))));
     let of_x = file.across.as_ref().map_or("the rows of the table", |a| &a.label);
-    let mut note = "Error bars: 95 % interval of the mean.".to_owned();
+    let bars =
+        if plan.recording.is_none() { "Error bars: 95 % interval of the mean." } else { "Means of steps." };
+    let mut note = bars.to_owned();
+    if plan.curves.iter().any(|origin| origin.measure().is_none()) && file.across.is_some() {
+        note += " Lines without marks: formulas.";
+    }
     let shown = if label.is_empty() { "values" } else { &label };
-    let mut description = format!("{shown} over {of_x}, mean and 95 % interval");
+    let mut description = match plan.recording {
+        None => format!("{shown} over {of_x}, mean and 95 % interval"),
+        Some(_) => format!("{shown} over {of_x}"),
+    };
     if !file.references.is_empty() {
         note += " Hollow marks: printed by the source.";
         description += "; hollow marks: printed by the source";
@@ -55,13 +65,15 @@ pub(crate) fn plot(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Plot {
 /// Returns the label of the values, and plot units per unit of the metric. Curves with metrics of their own
 /// share the unit alone, which may be empty.
 pub(crate) fn vertical(plan: &Plan) -> (String, f64) {
-    let mut all = plan.measures.iter().map(super::measure::Measure::axis);
-    let Some((label, scale)) = all.next() else { return Default::default() };
+    // formulas have the label of what they are compared with
+    let mut all = plan.curves.iter().filter_map(Origin::measure).map(super::measure::Measure::axis);
+    let Some((label, scale)) = all.next() else {
+        return crate::pictures::scaled(plan.unit.symbol().to_owned(), plan.unit);
+    };
     if all.all(|(other, _)| other == label) {
         return (label, scale);
     }
-    let unit = if plan.unit == Unit::Rate { "Mbit/s" } else { plan.unit.symbol() };
-    (unit.to_owned(), scale)
+    crate::pictures::scaled(plan.unit.symbol().to_owned(), plan.unit)
 }
 
 /// Returns the horizontal axis, and plot units per base unit.
@@ -78,34 +90,37 @@ fn axis(scale: Scale, label: String) -> Axis {
     if scale == Scale::Log { Axis::log(label) } else { Axis::linear(label) }
 }
 
-fn point(x: f64, values: &[Option<f64>], scale: f64) -> Point {
-    let Estimate { mean, half_width, .. } = Estimate::new(values);
+fn point(x: f64, cell: &Cell, scale: f64) -> Point {
+    let Estimate { mean, half_width, .. } = cell.estimate();
     let y = mean.map_or(f64::NAN, |m| m * scale);
     half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h * scale))
 }
 
 /// One curve for each of the figure. One that is not run has no points, but keeps its name and marks.
-fn ours(job: &FigureJob<'_>, cells: &Cells, (x_scale, scale): (f64, f64)) -> Vec<Curve> {
+/// Formulas are lines without marks, and the course of a run has steps.
+fn ours(job: &FigureJob<'_>, plan: &Plan, cells: &Cells, (x_scale, scale): (f64, f64)) -> Vec<Curve> {
     let positions = job.file.across.as_ref().map_or(&[][..], |a| &a.positions);
-    let curve =
-        |(n, (curve, cells)): (usize, (&bentpipe_scenario::figure_file::FigureCurve, &Vec<super::Cell>))| {
-            let mut points: Vec<Point> = positions
-                .iter()
-                .zip(cells)
-                .map(|(x, cell)| point(x * x_scale, &cell.values, scale))
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Curve::new(curve.name.value.clone(), Style::LineAndPoints, points)
-                .colour(COLOURS[n % COLOURS.len()])
-                .marker(MARKS[n % MARKS.len()].0)
+    let curve = |(n, cells): (usize, &Vec<Cell>)| {
+        let at = |(x, cell): (&f64, &Cell)| point(x * x_scale, cell, scale);
+        let mut points: Vec<Point> = positions.iter().zip(cells).map(at).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let formula = matches!(plan.curves[n], Origin::Formula(..));
+        let style = match (formula, &plan.recording) {
+            (true, _) => Style::Line,
+            (false, Some(_)) => Style::Steps,
+            (false, None) => Style::LineAndPoints,
         };
-    job.file.curves.iter().zip(cells).enumerate().map(curve).collect()
+        Curve::new(job.file.curves[n].name.value.clone(), style, points)
+            .colour(COLOURS[n % COLOURS.len()])
+            .marker(MARKS[n % MARKS.len()].0)
+    };
+    cells.iter().enumerate().map(curve).collect()
 }
 
 /// All rows of a table as one series.
 fn rows(cells: &Cells, scale: f64) -> Curve {
     let rows = cells.iter().enumerate().filter_map(|(n, cells)| Some((n, cells.first()?)));
-    let points = rows.map(|(n, cell)| point(n as f64 + 1.0, &cell.values, scale)).collect();
+    let points = rows.map(|(n, cell)| point(n as f64 + 1.0, cell, scale)).collect();
     Curve::new("bentpipe", Style::Bars, points).colour(COLOURS[0])
 }
 

@@ -6,11 +6,11 @@
 
 use super::measure::ratio;
 use super::plan::Plan;
-use super::{Cell, Cells, FigureJob};
+use super::{Cell, Cells, FigureJob, estimate};
 use crate::pictures::written_unit;
 use crate::table::Estimate;
 use bentpipe_report::Unit;
-use bentpipe_scenario::figure_file::{Accept, Claim, PrintedValue, Statement, Tolerance};
+use bentpipe_scenario::figure_file::{Accept, Claim, PrintedValue, Setting, Statement, Tolerance};
 use bentpipe_sim::reference::in_unit;
 
 /// Verdict on a statement.
@@ -35,14 +35,23 @@ impl Verdict {
     }
 }
 
+/// Why a statement is known to differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownDifference {
+    /// The reason.
+    pub why: String,
+    /// Parameters with which the statement holds: `loss = 0.2, window = 64 KiB`.
+    pub turn: String,
+}
+
 /// A statement with its verdict. Numbers are in the unit of [`StatementResult::paper_value`]; for an order
-/// they are ratios of a curve to the one after it.
+/// they are ratios of a curve to the one after it, for a trend those of the smaller to the larger mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementResult {
     /// Short name of the paper.
     pub paper: Option<String>,
-    /// Item of the paper.
-    pub item: Option<u64>,
+    /// Items of the paper.
+    pub items: Vec<u64>,
     /// The statement.
     pub text: String,
     /// Mean of the runs; `None` if one has no value.
@@ -63,6 +72,8 @@ pub struct StatementResult {
     pub at: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// Why it differs, if the file knows.
+    pub known: Option<KnownDifference>,
     /// The command that makes the figure.
     pub command: String,
 }
@@ -79,13 +90,13 @@ struct Comparison {
 struct Bounds {
     low: f64,
     high: f64,
-    /// The lowest value itself is not accepted.
-    above: bool,
+    /// The ends themselves are not accepted.
+    open: bool,
 }
 
 impl Bounds {
     fn accept(&self, mean: f64) -> bool {
-        mean <= self.high && if self.above { mean > self.low } else { mean >= self.low }
+        if self.open { self.low < mean && mean < self.high } else { self.low <= mean && mean <= self.high }
     }
 
     /// How far inside the mean is; less than zero outside.
@@ -94,12 +105,24 @@ impl Bounds {
     }
 }
 
+impl StatementResult {
+    /// Returns the difference that the file knows, unless the statement agrees or was not run.
+    pub fn known_difference(&self) -> Option<&KnownDifference> {
+        self.known.as_ref().filter(|_| self.verdict == Verdict::Differs)
+    }
+}
+
 /// Judges all statements.
 pub(crate) fn all(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Vec<StatementResult> {
     job.file.statements.iter().map(|s| judge(job, plan, cells, s)).collect()
 }
 
-fn judge(job: &FigureJob<'_>, plan: &Plan, cells: &Cells, statement: &Statement) -> StatementResult {
+pub(crate) fn judge(
+    job: &FigureJob<'_>,
+    plan: &Plan,
+    cells: &Cells,
+    statement: &Statement,
+) -> StatementResult {
     let quick = job.file.quick.as_ref().filter(|_| job.quick).map_or(0.0, |q| q.tolerance);
     let (bounds, paper_value, scale, unit) = expected(job, plan, &statement.claim, quick);
     let comparisons = comparisons(job, cells, statement);
@@ -116,7 +139,7 @@ fn judge(job: &FigureJob<'_>, plan: &Plan, cells: &Cells, statement: &Statement)
     let half_width = shown.and_then(|c| c.estimate.half_width);
     StatementResult {
         paper: job.file.paper.clone(),
-        item: job.file.item,
+        items: statement.items.clone(),
         text: statement.text.value.clone(),
         ours: mean.map(|m| m / scale),
         interval: mean.zip(half_width).map(|(m, h)| ((m - h) / scale, (m + h) / scale)),
@@ -127,43 +150,75 @@ fn judge(job: &FigureJob<'_>, plan: &Plan, cells: &Cells, statement: &Statement)
         paper_value,
         at: shown.map_or_else(String::new, |c| c.at.clone()),
         verdict,
+        known: statement.known.as_ref().map(|k| KnownDifference { why: k.why.clone(), turn: words(&k.turn) }),
         command: job.command.clone(),
     }
 }
 
+fn words(turn: &[Setting]) -> String {
+    turn.iter().map(|s| format!("{} = {}", s.name.value, s.value.value)).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the points at which a statement is checked; `None` if one of its curves is not run.
 fn comparisons(job: &FigureJob<'_>, cells: &Cells, statement: &Statement) -> Option<Vec<Comparison>> {
-    let pairs: Vec<(usize, Option<usize>)> = match &statement.claim {
-        Claim::Value { curve, over, .. } => vec![(*curve, *over)],
-        Claim::Order { curves, .. } => curves.windows(2).map(|two| (two[0], Some(two[1]))).collect(),
-    };
     let mut all = Vec::new();
-    for &x in &statement.at {
-        for &(curve, over) in &pairs {
-            let above = cells.get(curve)?.get(x)?;
-            let below = over.map(|o| cells.get(o)?.get(x)).map_or(Some(None), |b| b.map(Some))?;
-            all.push(Comparison {
-                estimate: Estimate::new(&below.map_or_else(|| above.values.clone(), |b| ratios(above, b))),
-                runs: above.values.len(),
-                length: below.map_or(above.length, |b| b.length.max(above.length)),
-                at: place(job, x, curve, over),
-            });
-        }
+    for (above, below) in pairs(statement) {
+        let cell = |point: Point| cells.get(point.0)?.get(point.1);
+        let (mean, over) = (cell(above)?, below.map(cell).map_or(Some(None), |b| b.map(Some))?);
+        let (of_runs, length) = over.map_or((0, 0.0), |o| (o.runs, o.length));
+        let runs = mean.runs.max(of_runs);
+        let zeros = matches!(statement.claim, Claim::Trend { .. });
+        let values = over.map_or_else(|| mean.values.clone(), |o| ratios(mean, o, zeros));
+        all.push(Comparison {
+            estimate: estimate(&values, runs),
+            runs,
+            length: mean.length.max(length),
+            at: place(job, above, below),
+        });
     }
     Some(all)
 }
 
-/// Ratios of two cells, seed by seed. One by zero is no value, or each order below it would hold.
-fn ratios(above: &Cell, below: &Cell) -> Vec<Option<f64>> {
-    above.values.iter().zip(&below.values).map(|(a, b)| ratio((*a)?, (*b)?)).collect()
+/// A curve and the index of a value of x.
+type Point = (usize, usize);
+
+/// Returns the points whose means are compared with what is accepted; with a second one it is their ratio.
+fn pairs(statement: &Statement) -> Vec<(Point, Option<Point>)> {
+    let xs = statement.at.iter().copied();
+    match &statement.claim {
+        Claim::Value { curve, over, .. } => {
+            let below = |x| over.map(|o| (o.curve, o.at.unwrap_or(x)));
+            xs.map(|x| ((*curve, x), below(x))).collect()
+        }
+        Claim::Order { curves, .. } => {
+            let at = |x| curves.windows(2).map(move |two| ((two[0], x), Some((two[1], x))));
+            xs.flat_map(at).collect()
+        }
+        // the smaller one over the larger one
+        Claim::Trend { curve, rises, .. } => {
+            let step = |two: &[usize]| if *rises { (two[0], two[1]) } else { (two[1], two[0]) };
+            let steps = statement.at.windows(2).map(step);
+            steps.map(|(small, large)| ((*curve, small), Some((*curve, large)))).collect()
+        }
+    }
 }
 
-fn place(job: &FigureJob<'_>, x: usize, curve: usize, over: Option<usize>) -> String {
+/// Ratios of two cells, seed by seed. One by zero is no value, or each order below it would hold; of two
+/// zeros it is 1 if `zeros`.
+fn ratios(above: &Cell, below: &Cell, zeros: bool) -> Vec<Option<f64>> {
+    let one = |a: f64, b: f64| if zeros && a == 0.0 && b == 0.0 { Some(1.0) } else { ratio(a, b) };
+    above.values.iter().zip(&below.values).map(|(a, b)| one((*a)?, (*b)?)).collect()
+}
+
+/// Says which points are compared: `SACK over Reno, loss = 0.01`.
+fn place(job: &FigureJob<'_>, above: Point, below: Option<Point>) -> String {
     let name = |n: usize| job.file.curves[n].name.value.as_str();
-    let curves = over.map_or_else(String::new, |o| format!("{} over {}", name(curve), name(o)));
-    let x = job.file.across.as_ref().map(|a| format!("{} = {}", a.parameter.value, a.values[x].value));
-    let words = [Some(curves).filter(|c| !c.is_empty()), x];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let across = job.file.across.as_ref();
+    let x = |x: usize| across.map(|a| format!("{} = {}", a.name(), a.values[x].value));
+    let other = below.filter(|b| b.0 != above.0).map(|b| format!("{} over {}", name(above.0), name(b.0)));
+    let over = below.filter(|b| b.1 != above.1).and_then(|b| Some(format!("over {}", x(b.1)?)));
+    let at = [x(above.1), over].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    [other, Some(at).filter(|at| !at.is_empty())].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns accepted means, the source's value in words, and the unit of the report with its size in the
@@ -172,8 +227,12 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
     let (over, accept) = match claim {
         Claim::Order { curves, tolerance } => {
             let names: Vec<&str> = curves.iter().map(|c| job.file.curves[*c].name.value.as_str()).collect();
-            let bounds = Bounds { low: 1.0 - tolerance.max(quick), high: f64::INFINITY, above: true };
+            let bounds = Bounds { low: 1.0 - tolerance.max(quick), high: f64::INFINITY, open: true };
             return (bounds, names.join(" > "), 1.0, String::new());
+        }
+        Claim::Trend { rises, tolerance, .. } => {
+            let bounds = Bounds { low: f64::NEG_INFINITY, high: 1.0 + tolerance.max(quick), open: true };
+            return (bounds, if *rises { "rises" } else { "falls" }.to_owned(), 1.0, String::new());
         }
         Claim::Value { over, accept, .. } => (over, accept),
     };
@@ -190,31 +249,40 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
                 }
             };
             (
-                Bounds { low: middle - room, high: middle + room, above: false },
+                Bounds { low: middle - room, high: middle + room, open: false },
                 expect.value.text.clone(),
-                expect,
+                Some(expect),
             )
         }
-        Accept::Between { low, high, expect } => {
-            let (least, most) = (value(&low.value), value(&high.value));
-            let ends = (least - least.abs() * quick, most + most.abs() * quick);
-            let words = expect.as_ref().map_or_else(
-                || format!("{} to {}", low.value.text, high.value.text),
-                |e| e.value.text.clone(),
-            );
-            (Bounds { low: ends.0, high: ends.1, above: false }, words, expect.as_ref().unwrap_or(low))
+        Accept::Range { low, high, expect } => {
+            let (least, most) = (low.as_ref().map(|v| &v.value), high.as_ref().map(|v| &v.value));
+            let room = |v: &PrintedValue, sign: f64| value(v) + sign * value(v).abs() * quick;
+            let bounds = Bounds {
+                low: least.map_or(f64::NEG_INFINITY, |v| room(v, -1.0)),
+                high: most.map_or(f64::INFINITY, |v| room(v, 1.0)),
+                open: false,
+            };
+            let words = match (expect, least, most) {
+                (Some(e), ..) => e.value.text.clone(),
+                (None, Some(low), Some(high)) => format!("{} to {}", low.text, high.text),
+                (None, Some(low), None) => format!("at least {}", low.text),
+                (None, None, high) => high.map_or_else(String::new, |high| format!("at most {}", high.text)),
+            };
+            (bounds, words, expect.as_ref().or(low.as_ref()).or(high.as_ref()))
         }
     };
-    let (name, one) = written_unit(&printed.value.text, unit);
+    let (name, one) = printed.map_or(("", 1.0), |p| written_unit(&p.value.text, unit));
     (bounds, words, one, name.to_owned())
 }
 
 fn in_words(bounds: &Bounds, scale: f64, unit: &str) -> String {
     let rounded = |v: f64| crate::page::rounded(v / scale);
-    let words = if bounds.high.is_finite() {
-        format!("{} to {} {unit}", rounded(bounds.low), rounded(bounds.high))
-    } else {
-        format!("above {} {unit}", rounded(bounds.low))
+    let words = match (bounds.low.is_finite(), bounds.high.is_finite()) {
+        (true, true) => format!("{} to {} {unit}", rounded(bounds.low), rounded(bounds.high)),
+        (false, _) if bounds.open => format!("below {} {unit}", rounded(bounds.high)),
+        (false, _) => format!("at most {} {unit}", rounded(bounds.high)),
+        (true, false) if bounds.open => format!("above {} {unit}", rounded(bounds.low)),
+        (true, false) => format!("at least {} {unit}", rounded(bounds.low)),
     };
     words.trim_end().to_owned()
 }

@@ -1,24 +1,33 @@
 //! Figures: a figure file ([`bentpipe_scenario::figure_file`]) run, drawn and judged.
 //!
-//! Each curve at each value of x is a cell, run with the same seeds. Runs are kept in the store of sweeps.
+//! Each curve at each value of x is a cell, run with the same seeds. If x is the time, all cells of a curve
+//! are from the same runs, which are recorded. Runs are kept in the store of sweeps.
 //! All files of a figure are made from the stored runs alone, so they do not depend on threads or
 //! interruptions.
 
+mod arguments;
+mod course;
 mod draw;
+mod formula;
 mod judge;
 mod measure;
 mod plan;
+mod settings;
 mod tables;
+mod units;
 
-pub use judge::{StatementResult, Verdict};
+pub use judge::{KnownDifference, StatementResult, Verdict};
+pub use tables::verdict_text;
 
 use crate::Summary;
 use crate::error::Error;
-use crate::store::{Store, missing_run_error, write_file};
-use bentpipe_scenario::figure_file::FigureFile;
+use crate::store::{Course, Store, missing_run_error, write_file};
+use crate::table::Estimate;
+use bentpipe_scenario::figure_file::{FigureFile, Statement};
 use bentpipe_scenario::{Files, Source};
-use plan::{Plan, Run};
-use rayon::prelude::*;
+use measure::Measure;
+use plan::{Origin, Plan, Run, RunSet};
+use rayon::{ThreadPool, prelude::*};
 use std::path::Path;
 
 /// A figure as requested.
@@ -49,21 +58,36 @@ pub struct FigureResult {
 impl FigureResult {
     /// Formats the verdicts for a terminal, ending in a newline; empty without statements.
     pub fn to_text(&self) -> String {
-        tables::verdict_text(&self.verdicts)
+        verdict_text(&self.verdicts)
     }
 
-    /// Returns true if a statement differs from what the runs show.
+    /// Returns true if a statement differs from what the runs show, and its file does not say so.
     pub fn differs(&self) -> bool {
-        self.verdicts.iter().any(|v| v.verdict == Verdict::Differs)
+        self.verdicts.iter().any(|v| v.verdict == Verdict::Differs && v.known.is_none())
     }
 }
 
 /// Values of one curve at one value of x.
 pub(crate) struct Cell {
-    /// In the order of seeds; `None` for a run without a value.
+    /// In the order of seeds; `None` for a run without a value. A formula has the same one for each seed.
     pub(crate) values: Vec<Option<f64>>,
+    /// Number of runs; 0 for a formula.
+    pub(crate) runs: usize,
     /// Longest simulated time of its runs, s.
     pub(crate) length: f64,
+}
+
+impl Cell {
+    pub(crate) fn estimate(&self) -> Estimate {
+        estimate(&self.values, self.runs)
+    }
+}
+
+/// Returns the statistics of values of this number of runs. Without runs they are exact, so there is no
+/// interval.
+pub(crate) fn estimate(values: &[Option<f64>], runs: usize) -> Estimate {
+    let estimate = Estimate::new(values);
+    if runs > 0 { estimate } else { Estimate { half_width: None, n: 0, of: 0, ..estimate } }
 }
 
 /// Values of all runs: curves, then values of x. A curve that is not run has no cells.
@@ -90,14 +114,7 @@ pub fn figure(
     let pool = crate::threads(job.threads)?;
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
-    let store = Store::open(out)?;
-    let all = plan.distinct();
-    let missing: Vec<&Run> =
-        pool.install(|| all.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
-    let kept = all.len() - missing.len();
-    let make = |run: &&Run| store.write(&run.key, &crate::simulate(&run.load(job)?, &run.key)?);
-    crate::make_all(&pool, &missing, kept, make, progress)?;
-    let cells = pool.install(|| read(&plan, &store))?;
+    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
     let verdicts = judge::all(job, &plan, &cells);
     let plot = draw::plot(job, &plan, &cells);
     let files = [
@@ -109,24 +126,86 @@ pub fn figure(
     for (name, text) in &files {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    Ok(FigureResult { runs: Summary { executed: missing.len(), already_stored: kept }, verdicts })
+    Ok(FigureResult { runs, verdicts })
+}
+
+/// Makes the missing runs of a statement that is known to differ, with the parameters that turn it, and
+/// judges it. They are kept beside those of the figure. `statement` is its index; `None` without `differs`.
+///
+/// # Errors
+/// The first error in the input, or a file that cannot be read or written.
+pub fn turned(
+    job: &FigureJob<'_>,
+    statement: usize,
+    out: &Path,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Option<(Summary, StatementResult)>, Error> {
+    let Some(of) = job.file.statements.get(statement).filter(|s| s.known.is_some()) else { return Ok(None) };
+    let pool = crate::threads(job.threads)?;
+    let plan = pool.install(|| Plan::of(job, Some(statement)))?;
+    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
+    // what is known is about the figure without `turn`
+    let of = Statement { known: None, ..of.clone() };
+    Ok(Some((runs, judge::judge(job, &plan, &cells, &of))))
+}
+
+/// Makes the missing runs of a plan, and reads all of them.
+fn run(
+    job: &FigureJob<'_>,
+    plan: &Plan,
+    (pool, out): (&ThreadPool, &Path),
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(Summary, Cells), Error> {
+    let store = Store::open(out)?;
+    let all = plan.distinct();
+    let missing: Vec<&Run> =
+        pool.install(|| all.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
+    let kept = all.len() - missing.len();
+    let make = |run: &&Run| {
+        let scenario = run.load(job)?;
+        crate::check_key(&plan.key(&scenario), &run.key)?;
+        let (report, course) = match &plan.recording {
+            Some(recording) => recording.run(&scenario),
+            None => (bentpipe_sim::run(&scenario), Course::new()),
+        };
+        store.write(&run.key, &report, &course)
+    };
+    crate::make_all(pool, &missing, kept, make, progress)?;
+    let cells = pool.install(|| read(plan, &store))?;
+    Ok((Summary { executed: missing.len(), already_stored: kept }, cells))
 }
 
 /// Reads the values of all runs.
 fn read(plan: &Plan, store: &Store) -> Result<Cells, Error> {
-    let of_curve = |(measure, cells): (&measure::Measure, &Vec<plan::Cell>)| {
-        let cell = |cell: &plan::Cell| {
-            let mut read = Cell { values: Vec::new(), length: 0.0 };
-            for run in &cell.runs {
-                let report = store.read(&run.key).ok_or_else(|| missing_run_error(&run.key))?;
-                read.values.push(measure.of(&report)?);
-                read.length = read.length.max(report.simulated_s);
-            }
-            Ok(read)
-        };
-        cells.par_iter().map(cell).collect()
+    let steps = plan.recording.as_ref().map_or(1, |r| r.steps.number);
+    let of_curve = |origin: &Origin| match origin {
+        Origin::Nothing(_) => Ok(Vec::new()),
+        Origin::Formula(_, values) => {
+            let values = values.iter().map(|value| vec![*value; plan.seeds as usize]);
+            Ok(values.map(|values| Cell { values, runs: 0, length: 0.0 }).collect())
+        }
+        Origin::Runs(measure, sets) => {
+            let cells = sets.par_iter().map(|set| read_set(measure, set, steps, store));
+            cells.collect::<Result<Vec<Vec<Cell>>, _>>().map(|cells| cells.into_iter().flatten().collect())
+        }
     };
-    plan.measures.iter().zip(&plan.cells).map(of_curve).collect()
+    plan.curves.iter().map(of_curve).collect()
+}
+
+/// Reads the runs of a set: a cell for each step of time, or one.
+fn read_set(measure: &Measure, set: &RunSet, steps: usize, store: &Store) -> Result<Vec<Cell>, Error> {
+    let mut length: f64 = 0.0;
+    let mut of_runs = Vec::new();
+    for run in &set.runs {
+        let (report, course) = store.read_with_course(&run.key).ok_or_else(|| missing_run_error(&run.key))?;
+        length = length.max(report.simulated_s);
+        of_runs.push(measure.of(&report, &course)?);
+    }
+    let cell = |step: usize| {
+        let values = of_runs.iter().map(|values| values.get(step).copied().flatten()).collect();
+        Cell { values, runs: set.runs.len(), length }
+    };
+    Ok((0..steps).map(cell).collect())
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! The runs of a figure, and the check that its file fits the scenario.
 
 use super::FigureJob;
+use super::course::Recording;
+use super::formula::Formula;
 use super::measure::Measure;
+use super::settings::{At, defaults, load};
+use super::{arguments, units};
 use crate::error::Error;
 use crate::key::run_key;
 use crate::plan::MAX_RUNS;
 use bentpipe_report::Unit;
-use bentpipe_scenario::figure_file::{Accept, Claim, FigureCurve, Located, PrintedValue, Setting};
-use bentpipe_scenario::{Diagnostic, Scenario, load_with};
-use bentpipe_sim::reference::in_unit;
-use bentpipe_sim::report::names;
+use bentpipe_scenario::figure_file::Statement;
+use bentpipe_scenario::{Diagnostic, Scenario};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -18,8 +20,7 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     /// Name in the store.
     pub(crate) key: String,
-    /// Index of its curve and its value of x.
-    at: (usize, usize),
+    at: At,
 }
 
 impl Run {
@@ -29,53 +30,105 @@ impl Run {
     }
 }
 
-/// A curve at a value of x.
-pub(crate) struct Cell {
+/// The runs of a curve at a value of x, or at all of them if x is the time.
+pub(crate) struct RunSet {
     /// In the order of seeds.
     pub(crate) runs: Vec<Run>,
 }
 
+/// Where the values of a curve come from.
+pub(crate) enum Origin {
+    /// Runs, for each value of x.
+    Runs(Measure, Vec<RunSet>),
+    /// A formula, with its values.
+    Formula(&'static Formula, Vec<Option<f64>>),
+    /// Nowhere: it is not run.
+    Nothing(Measure),
+}
+
+impl Origin {
+    pub(crate) fn unit(&self) -> Unit {
+        match self {
+            Self::Runs(measure, _) | Self::Nothing(measure) => measure.unit(),
+            Self::Formula(formula, _) => formula.unit,
+        }
+    }
+
+    /// Returns what is measured, unless it is computed.
+    pub(crate) const fn measure(&self) -> Option<&Measure> {
+        match self {
+            Self::Runs(measure, _) | Self::Nothing(measure) => Some(measure),
+            Self::Formula(..) => None,
+        }
+    }
+}
+
 pub(crate) struct Plan {
     /// One for each curve.
-    pub(crate) measures: Vec<Measure>,
+    pub(crate) curves: Vec<Origin>,
     /// The unit of all of them.
     pub(crate) unit: Unit,
-    /// Curves, then values of x; empty for a curve that is not run.
-    pub(crate) cells: Vec<Vec<Cell>>,
     pub(crate) seeds: u32,
+    /// What is recorded if x is the time.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl Plan {
     /// Plans all runs, and checks parameters, metrics and units.
     pub(crate) fn new(job: &FigureJob<'_>) -> Result<Self, Error> {
+        let plan = Self::of(job, None)?;
+        for n in (0..job.file.statements.len()).filter(|n| job.file.statements[*n].known.is_some()) {
+            Self::of(job, Some(n))?;
+        }
+        Ok(plan)
+    }
+
+    /// Plans the runs of all points, or of those of a statement with its `turn`; the others have none.
+    pub(crate) fn of(job: &FigureJob<'_>, turned: Option<usize>) -> Result<Self, Error> {
         let file = job.file;
-        let measures: Vec<Measure> = file
-            .curves
-            .iter()
-            .map(|c| Measure::parse(&c.measure))
-            .collect::<Result<_, _>>()
-            .map_err(Error::Figure)?;
-        let unit = measures.first().map_or(Unit::Ratio, Measure::unit);
-        check(job, &measures, unit).map_err(Error::Figure)?;
+        let steps = file.across.as_ref().and_then(|a| a.steps());
+        let mut curves = Vec::new();
+        for curve in &file.curves {
+            let from = match &curve.formula {
+                Some(name) => arguments::find(name).map(|formula| Origin::Formula(formula, Vec::new())),
+                None => Measure::parse(&curve.measure, steps.is_some()).map(Origin::Nothing),
+            };
+            curves.push(from.map_err(Error::Figure)?);
+        }
+        let unit = curves.first().map_or(Unit::Ratio, Origin::unit);
+        units::check(job, &curves, unit).map_err(Error::Figure)?;
         let seeds = seeds(job)?;
-        let places = file.across.as_ref().map_or(1, |a| a.values.len());
+        let places = file.across.as_ref().filter(|_| steps.is_none()).map_or(1, |a| a.values.len());
         if file.curves.len().saturating_mul(places).saturating_mul(seeds as usize) > MAX_RUNS {
             return Err(Error::Input(format!(
                 "there are too many runs: points times seeds must not exceed {MAX_RUNS}"
             )));
         }
-        let mut plan = Self { measures, unit, cells: Vec::new(), seeds };
-        plan.cells = (0..file.curves.len()).map(|n| plan.curve(job, n, places)).collect::<Result<_, _>>()?;
+        let quantities = curves.iter().filter_map(Origin::measure).flat_map(Measure::quantities).cloned();
+        let recording = steps.map(|steps| Recording::new(steps.value, quantities));
+        let mut plan = Self { curves: Vec::new(), unit, seeds, recording };
+        let defaults = if curves.iter().any(|c| c.measure().is_none()) { defaults(job)? } else { Vec::new() };
+        for (n, from) in curves.into_iter().enumerate() {
+            let at = At { curve: n, x: 0, turned };
+            let planned = match from {
+                Origin::Formula(formula, _) => of_formula(job, formula, at, &defaults)?,
+                Origin::Nothing(measure) if file.curves[n].run => plan.runs(job, measure, at, places)?,
+                other => other,
+            };
+            plan.curves.push(planned);
+        }
         Ok(plan)
     }
 
-    fn curve(&self, job: &FigureJob<'_>, n: usize, places: usize) -> Result<Vec<Cell>, Error> {
-        if !job.file.curves[n].run {
-            return Ok(Vec::new());
-        }
-        let cell = |x: usize| {
-            let first = load(job, (n, x), None)?;
-            self.measures[n].check(&names(&first), &job.file.curves[n].measure).map_err(Error::Figure)?;
+    fn runs(&self, job: &FigureJob<'_>, measure: Measure, at: At, places: usize) -> Result<Origin, Error> {
+        let set = |x: usize| {
+            let wanted = |s: usize| needs(&job.file.statements[s], at.curve, x, self.recording.is_some());
+            if !at.turned.is_none_or(wanted) {
+                return Ok(RunSet { runs: Vec::new() });
+            }
+            let at = At { x, ..at };
+            let first = load(job, at, None)?;
+            self.check(job, &measure, &first, at).map_err(Error::Figure)?;
             let room = first.seed.checked_add(u64::from(self.seeds));
             let end = room.ok_or_else(|| {
                 Error::Input(format!(
@@ -83,26 +136,71 @@ impl Plan {
                     first.seed, self.seeds
                 ))
             })?;
-            let run = |seed| {
-                let scenario = load(job, (n, x), Some(seed))?;
-                Ok(Run { seed, key: run_key(&scenario), at: (n, x) })
-            };
-            Ok(Cell { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
+            let run = |seed| Ok(Run { seed, key: self.key(&load(job, at, Some(seed))?), at });
+            Ok(RunSet { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
         };
         // in their order, so that the first error is always the same one
-        let cells: Vec<Result<Cell, Error>> = (0..places).into_par_iter().map(cell).collect();
-        cells.into_iter().collect()
+        let sets: Vec<Result<RunSet, Error>> = (0..places).into_par_iter().map(set).collect();
+        let sets = sets.into_iter().collect::<Result<_, _>>()?;
+        Ok(Origin::Runs(measure, sets))
+    }
+
+    /// Checks that a run has what is measured.
+    fn check(
+        &self,
+        job: &FigureJob<'_>,
+        measure: &Measure,
+        scenario: &Scenario,
+        at: At,
+    ) -> Result<(), Box<Diagnostic>> {
+        measure.check(scenario, &job.file.curves[at.curve].measure)?;
+        let steps = job.file.across.as_ref().and_then(|a| a.steps());
+        let shortest = self.recording.as_ref().and_then(|r| r.too_short(scenario));
+        if let Some((steps, shortest)) = steps.zip(shortest) {
+            let message = format!("a step is too short for runs of {}", scenario.duration);
+            return Err(steps.fault(message, format!("at least {shortest}")));
+        }
+        Ok(())
+    }
+
+    /// Returns the name of a run in the store.
+    pub(crate) fn key(&self, scenario: &Scenario) -> String {
+        let key = run_key(scenario);
+        self.recording.as_ref().map_or_else(|| key.clone(), |r| r.key(&key))
     }
 
     /// Returns all runs, each once: curves of a table may have the same ones.
     pub(crate) fn distinct(&self) -> Vec<&Run> {
         let mut seen = BTreeSet::new();
-        let all = self.cells.iter().flatten().flat_map(|cell| &cell.runs);
-        all.filter(|run| seen.insert(run.key.as_str())).collect()
+        let sets = self.curves.iter().flat_map(|from| match from {
+            Origin::Runs(_, sets) => &sets[..],
+            Origin::Formula(..) | Origin::Nothing(_) => &[],
+        });
+        sets.flat_map(|set| &set.runs).filter(|run| seen.insert(run.key.as_str())).collect()
     }
 }
 
-/// Returns the number of runs of a cell.
+fn of_formula(
+    job: &FigureJob<'_>,
+    formula: &'static Formula,
+    at: At,
+    defaults: &[(String, String)],
+) -> Result<Origin, Error> {
+    let values = || {
+        arguments::check_names(job, at.curve, formula)?;
+        let places = job.file.across.as_ref().map_or(1, |a| a.values.len());
+        (0..places).map(|x| arguments::value(job, formula, At { x, ..at }, defaults)).collect()
+    };
+    let values: Result<Vec<Option<f64>>, Box<Diagnostic>> = values();
+    Ok(Origin::Formula(formula, values.map_err(Error::Figure)?))
+}
+
+/// True if a statement is about this curve at this value of x, or at any if x is the time.
+fn needs(statement: &Statement, curve: usize, x: usize, any: bool) -> bool {
+    statement.points().iter().any(|point| point.0 == curve && (any || point.1 == x))
+}
+
+/// Returns the number of runs of a point.
 fn seeds(job: &FigureJob<'_>) -> Result<u32, Error> {
     match (&job.file.quick, job.quick) {
         (Some(quick), true) => Ok(quick.seeds),
@@ -113,87 +211,4 @@ fn seeds(job: &FigureJob<'_>) -> Result<u32, Error> {
         )),
         (_, false) => Ok(job.file.seeds),
     }
-}
-
-/// Parameters of a cell, the later one of a name wins: the file's, the curve's, those of the shorter
-/// version, x.
-fn settings<'a>(
-    job: &'a FigureJob<'_>,
-    at: (usize, usize),
-) -> Vec<(&'a Located<String>, &'a Located<String>)> {
-    let quick = job.file.quick.as_ref().filter(|_| job.quick).map_or(&[][..], |q| &q.sets);
-    let of_curve = &job.file.curves[at.0].sets;
-    let sets = job.file.sets.iter().chain(of_curve).chain(quick).map(|s| (&s.name, &s.value));
-    sets.chain(job.file.across.as_ref().map(|a| (&a.parameter, &a.values[at.1]))).collect()
-}
-
-fn load(job: &FigureJob<'_>, at: (usize, usize), seed: Option<u64>) -> Result<Scenario, Error> {
-    let settings = settings(job, at);
-    let sets: Vec<(String, String)> =
-        settings.iter().map(|(n, v)| (n.value.clone(), v.value.clone())).collect();
-    load_with(job.scenario, &sets, seed, job.files)
-        .map_err(|diagnostic| Error::Figure(in_figure(diagnostic, &settings, &job.file.curves[at.0])))
-}
-
-/// Moves an error of a parameter to its place in the figure file; one of the scenario says which curve it is.
-fn in_figure(
-    mut diagnostic: Box<Diagnostic>,
-    settings: &[(&Located<String>, &Located<String>)],
-    curve: &FigureCurve,
-) -> Box<Diagnostic> {
-    let of = |name: &str| format!("--set {name}=");
-    let place = &diagnostic.place;
-    let wrong = settings
-        .iter()
-        .rfind(|(name, _)| place.name == "command line" && place.text.starts_with(&of(&name.value)));
-    if let Some((name, value)) = wrong {
-        let at_value = place.offset >= of(&name.value).chars().count();
-        diagnostic.place = if at_value { value.place.clone() } else { name.place.clone() };
-    }
-    let words: Vec<String> = settings.iter().map(|(n, v)| format!("{} = {}", n.value, v.value)).collect();
-    let with = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
-    diagnostic.help.push(format!("note: in the curve `{}`{with}", curve.name.value));
-    diagnostic
-}
-
-/// Checks what can be checked without a run: names of x, units.
-fn check(job: &FigureJob<'_>, measures: &[Measure], unit: Unit) -> Result<(), Box<Diagnostic>> {
-    let file = job.file;
-    if let Some((curve, _)) = file.curves.iter().zip(measures).find(|(_, m)| m.unit() != unit) {
-        let label = format!("that of `{}` is {}", file.curves[0].name.value, unit.example());
-        return Err(curve.measure.fault("all curves of a figure have the same unit", label));
-    }
-    if let Some(across) = &file.across {
-        let quick = file.quick.iter().flat_map(|q| &q.sets);
-        let all = file.sets.iter().chain(file.curves.iter().flat_map(|c| &c.sets)).chain(quick);
-        if let Some(Setting { name, .. }) = all.into_iter().find(|s| s.name.value == across.parameter.value) {
-            return Err(
-                name.fault(format!("`{}` is the parameter of `[x]`", name.value), "leave it out here")
-            );
-        }
-    }
-    for point in file.references.iter().flat_map(|r| &r.points) {
-        value_in(unit, &point.value)?;
-    }
-    for statement in &file.statements {
-        let Claim::Value { over, accept, .. } = &statement.claim else { continue };
-        let unit = if over.is_some() { Unit::Ratio } else { unit };
-        let values = match &**accept {
-            Accept::Near { expect, .. } => vec![expect],
-            Accept::Between { low, high, expect } => [low, high].into_iter().chain(expect).collect(),
-        };
-        values.into_iter().try_for_each(|v| value_in(unit, v).map(|_| ()))?;
-    }
-    Ok(())
-}
-
-/// Returns a printed value in the unit of the metric.
-fn value_in(unit: Unit, value: &Located<PrintedValue>) -> Result<f64, Box<Diagnostic>> {
-    in_unit(unit, value.value.amount).ok_or_else(|| {
-        let mut fault = value.fault("this does not fit what is drawn", format!("that is {}", unit.example()));
-        fault.help.push(
-            "help: give a [[references]] table its `unit`, or write each value with its unit".to_owned(),
-        );
-        fault
-    })
 }

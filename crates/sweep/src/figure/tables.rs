@@ -1,11 +1,11 @@
 //! `points.csv`, `verdicts.csv`, the table of verdicts as text, and the page.
 
 use super::draw::vertical;
-use super::judge::StatementResult;
-use super::plan::Plan;
+use super::judge::{StatementResult, Verdict};
+use super::plan::{Origin, Plan};
 use super::{Cells, FigureJob};
 use crate::page::{REST, escape, mean_and_half_width, rounded};
-use crate::table::{CellStatistics, Estimate};
+use crate::table::CellStatistics;
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{aligned, csv};
 use bentpipe_scenario::figure_file::PrintedPoint;
@@ -18,14 +18,17 @@ pub(crate) fn points(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String 
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
     let unit = plan.unit.symbol();
     let mut rows = Vec::new();
-    for (curve, cells) in file.curves.iter().zip(cells) {
+    for ((curve, origin), cells) in file.curves.iter().zip(&plan.curves).zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
             let x = file.across.as_ref().map_or("", |a| &a.values[n].value);
-            let of = Estimate::new(&cell.values);
+            let of = cell.estimate();
             let (mean, width) = (number(of.mean), number(of.half_width));
-            rows.push(
-                [&curve.name.value, "run", x, &mean, &width, &of.n.to_string(), unit, ""].map(str::to_owned),
-            );
+            let (kind, source) = match origin {
+                Origin::Formula(formula, _) => ("formula", formula.equation),
+                Origin::Runs(..) | Origin::Nothing(_) => ("run", ""),
+            };
+            let runs = of.n.to_string();
+            rows.push([&curve.name.value, kind, x, &mean, &width, &runs, unit, source].map(str::to_owned));
         }
     }
     for of in &file.references {
@@ -40,14 +43,15 @@ pub(crate) fn points(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String 
     csv(head.to_vec(), rows.into_iter().map(|r| r.to_vec()))
 }
 
-/// Formats the verdicts. The columns are the same for all figures, so that tables of many can be joined.
+/// Formats the verdicts. The columns are the same for all figures, so that tables of many can be joined. A
+/// statement that answers several items has a row for each.
 pub(crate) fn verdicts(all: &[StatementResult]) -> String {
     let columns = "paper,item,ours,low,high,runs,length,paper_value,verdict,command";
-    let row = |v: &StatementResult| {
+    let row = |v: &StatementResult, item: String| {
         let number = |v: Option<f64>| v.map_or_else(String::new, rounded);
         vec![
             v.paper.clone().unwrap_or_default(),
-            v.item.map_or_else(String::new, |i| i.to_string()),
+            item,
             number(v.ours),
             number(v.interval.map(|i| i.0)),
             number(v.interval.map(|i| i.1)),
@@ -58,20 +62,34 @@ pub(crate) fn verdicts(all: &[StatementResult]) -> String {
             v.command.clone(),
         ]
     };
-    csv(columns.split(',').map(str::to_owned).collect(), all.iter().map(row))
+    let items = |v: &StatementResult| -> Vec<String> {
+        if v.items.is_empty() { vec![String::new()] } else { v.items.iter().map(u64::to_string).collect() }
+    };
+    let rows = all.iter().flat_map(|v| items(v).into_iter().map(move |item| row(v, item)));
+    csv(columns.split(',').map(str::to_owned).collect(), rows)
 }
 
 /// Returns our value with its interval.
 fn ours(v: &StatementResult) -> String {
     let Some(mean) = v.ours else {
-        return if v.runs == 0 { "not run" } else { "no value in some runs" }.to_owned();
+        let not_run = v.verdict == Verdict::NotRun;
+        return if not_run { "not run" } else { "no value in some runs" }.to_owned();
     };
     let half_width = v.interval.map(|(low, high)| (high - low) / 2.0);
     let text = mean_and_half_width(&CellStatistics { mean: Some(mean), half_width, n: v.runs }, 1.0);
     format!("{text} {}", v.unit).trim_end().to_owned()
 }
 
-pub(crate) fn verdict_text(all: &[StatementResult]) -> String {
+/// Returns what the file says about a statement that differs.
+fn known(v: &StatementResult) -> Option<String> {
+    let known = v.known_difference()?;
+    let why = known.why.trim_end_matches('.');
+    Some(format!("\"{}\" differs: {why}; it holds with {}", v.text, known.turn))
+}
+
+/// Formats verdicts for a terminal, ending in a newline; empty without statements. What is known about those
+/// that differ comes below.
+pub fn verdict_text(all: &[StatementResult]) -> String {
     if all.is_empty() {
         return String::new();
     }
@@ -86,7 +104,9 @@ pub(crate) fn verdict_text(all: &[StatementResult]) -> String {
             format!("{}{at}", v.text),
         ]
     };
-    aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>())
+    let table = aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>());
+    let notes = all.iter().filter_map(known).map(|note| format!("note: {note}\n"));
+    core::iter::once(table).chain(notes).collect()
 }
 
 /// Creates the page: a single file without scripts and external resources.
@@ -106,8 +126,9 @@ pub(crate) fn page(
          <style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}td:last-child{{white-space:normal;text-align:left}}</style>\n\
          </head>\n<body>\n<main>\n<h1>{title}</h1>\n"
     );
-    let item = file.item.map_or_else(String::new, |i| format!(", item {i}"));
-    let paper = file.paper.as_ref().map(|p| format!("Paper {p}{item}."));
+    let items: Vec<String> = file.items.iter().map(u64::to_string).collect();
+    let of = if items.is_empty() { String::new() } else { format!(", item {}", items.join(", ")) };
+    let paper = file.paper.as_ref().map(|p| format!("Paper {p}{of}."));
     for text in [paper.as_ref(), file.source.as_ref(), file.notes.as_ref()].into_iter().flatten() {
         let _ = writeln!(out, "<p>{}</p>", escape(text));
     }
@@ -117,7 +138,15 @@ pub(crate) fn page(
     let drawn = Plot { title: String::new(), ..plot.clone() };
     let _ = writeln!(out, "<div class=\"plots\">\n{}</div>", drawn.to_svg(Mode::Inline));
     statements(&mut out, verdicts);
+    for note in verdicts.iter().filter_map(known) {
+        let _ = writeln!(out, "<p>{}</p>", escape(&note));
+    }
     values(&mut out, job, plan, cells);
+    for (curve, origin) in file.curves.iter().zip(&plan.curves) {
+        let Origin::Formula(formula, _) = origin else { continue };
+        let text = format!("{}: {} ({}).", curve.name.value, formula.equation, formula.source);
+        let _ = writeln!(out, "<p class=\"small\">{}</p>", escape(&text));
+    }
     for of in &file.references {
         let _ = writeln!(
             out,
@@ -181,14 +210,18 @@ fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
     let mut rows = Vec::new();
     for (curve, cells) in job.file.curves.iter().zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
-            let estimate = Estimate::new(&cell.values);
+            let estimate = cell.estimate();
             let value = mean_and_half_width(&estimate.into(), scale);
             let x = across.map(|a| a.values[n].value.clone());
             let row = [
                 Some(curve.name.value.clone()),
                 x,
                 Some(value),
-                Some(format!("{} of {}", estimate.n, estimate.of)),
+                Some(if cell.runs == 0 {
+                    "a formula".to_owned()
+                } else {
+                    format!("{} of {}", estimate.n, estimate.of)
+                }),
             ];
             rows.push(row.into_iter().flatten().collect());
         }

@@ -1,5 +1,10 @@
 //! Figures from their files to their tables.
 
+mod course;
+mod formulas;
+mod known;
+mod trends;
+
 use super::plan::Plan;
 use super::{Cell, Cells, FigureJob, FigureResult, StatementResult, Verdict, draw, figure, judge};
 use crate::error::Error;
@@ -131,7 +136,7 @@ fn make(text: &str, out: &str, quick: bool) -> Result<FigureResult, Error> {
 
 /// Judges cells with these values: curves, then values of x, then seeds.
 fn judged(text: &str, values: &[[[f64; 2]; 2]]) -> Vec<StatementResult> {
-    let cell = |v: &[f64; 2]| Cell { values: v.map(Some).to_vec(), length: 1.0 };
+    let cell = |v: &[f64; 2]| Cell { values: v.map(Some).to_vec(), runs: 2, length: 1.0 };
     let cells: Cells = values.iter().map(|of| of.iter().map(cell).collect()).collect();
     with_job(text, false, |job| judge::all(job, &Plan::new(job).unwrap(), &cells)).unwrap()
 }

@@ -17,7 +17,7 @@ pub use vary::Vary;
 
 use crate::error::{Error, metric_error};
 use crate::plan::{Job, Plan, Run};
-use crate::store::Store;
+use crate::store::{Course, Store};
 use crate::{Summary, execute_run, threads};
 use bentpipe_report::Report;
 use bentpipe_scenario::SweepSpec;
@@ -165,7 +165,7 @@ impl Runner<'_> {
         }
         let report = execute_run(job, plan, run)?;
         if let Some(store) = &self.store {
-            store.write(&run.key, &report)?;
+            store.write(&run.key, &report, &Course::new())?;
         }
         Ok((of(&report)?, false))
     }
