@@ -29,7 +29,7 @@ help:
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
-	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
 	  'make docs       the book, in target/book'
 

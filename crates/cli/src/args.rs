@@ -3,7 +3,7 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, figure, find, gateway, link, sweep, top};
+use crate::{agent, compare, demo, emulate, figure, find, gateway, link, papers, sweep, top};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -63,6 +63,13 @@ pub(crate) enum Command {
     /// kept: after an interrupt the same command continues. Exit status 3 if a statement differs.
     #[command(after_help = figure::EXAMPLES)]
     Figure(figure::Figure),
+    /// Make the figures and tables of five papers, and say where they agree and where they differ.
+    ///
+    /// Writes index.html, verdicts.csv, statements.csv and figures/, and prints the verdicts. Finished runs are
+    /// kept: after an interrupt the same command continues. Exit status 3 if a statement differs that is not
+    /// known to differ.
+    #[command(after_help = papers::EXAMPLES)]
+    Papers(papers::Papers),
     /// Check a scenario and print it as TOML with all defaults filled in.
     ///
     /// The output is a scenario file of the same experiment.

@@ -5,7 +5,7 @@ use crate::outcome::Failure;
 use crate::shipped;
 use crate::sweep::{print_summary, with_bar};
 use bentpipe_os::Clock;
-use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
+use bentpipe_scenario::figure_file::{self, FigureFile, Located, ScenarioRef};
 use bentpipe_scenario::{Diagnostic, Source};
 use bentpipe_sweep::figure::{self, FigureJob, Verdict, figure, verdict_text};
 use bentpipe_sweep::{Error, Summary};
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
     Ok((made.to_text(), !made.differs()))
 }
 
-fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     match error {
         Error::File { .. } => Failure::run(error),
         _ => Failure::input(error),
@@ -106,12 +106,16 @@ fn scenario(file: &FigureFile, path: &Path) -> Result<(Source, PathBuf), Failure
             }
         };
     }
-    let shipped = shipped::scenario(&named.value).map_err(|(near, help)| {
+    shipped(named).map(|source| (source, path.to_owned()))
+}
+
+/// Returns the scenario of this name that comes with the program.
+pub(crate) fn shipped(named: &Located<String>) -> Result<Source, Failure> {
+    shipped::scenario(&named.value).map_err(|(near, help)| {
         let mut fault = named.fault(format!("there is no scenario `{}`", named.value), near);
         fault.help.extend(help);
         Box::<Diagnostic>::into(fault)
-    });
-    shipped.map(|source| (source, path.to_owned()))
+    })
 }
 
 #[cfg(test)]
@@ -137,35 +141,5 @@ mod tests {
         let job = FigureJob { file: &file, scenario: &scenario, files, quick: false, threads: 1, command };
         check(&job).unwrap_or_else(|e| panic!("{e}"));
         std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    /// Every figure file of the repository names scenarios, parameters and metrics that exist.
-    #[test]
-    fn the_figures_of_papers_can_be_run() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
-        let papers = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
-        let files = papers.flat_map(|p| std::fs::read_dir(p).unwrap().map(|f| f.unwrap().path()));
-        let mut number = 0;
-        for path in files {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let file = figure_file::load(&Source::new(path.display().to_string(), text))
-                .unwrap_or_else(|e| panic!("{e}"));
-            let (scenario, beside) = scenario(&file, &path).unwrap_or_else(|e| panic!("{}", e.text));
-            for quick in [false, true].into_iter().take(if file.quick.is_some() { 2 } else { 1 }) {
-                let (files, command) = (&Beside(&beside), String::new());
-                let job = FigureJob { file: &file, scenario: &scenario, files, quick, threads: 1, command };
-                check(&job).unwrap_or_else(|e| panic!("{e}"));
-            }
-            assert!(
-                file.paper.is_some()
-                    && file.source.is_some()
-                    && file.statements.iter().all(|s| !s.items.is_empty()),
-                "{}",
-                path.display()
-            );
-            assert!(!file.statements.is_empty(), "{}: a figure of a paper states something", path.display());
-            number += 1;
-        }
-        assert!(number >= 6);
     }
 }

@@ -17,6 +17,7 @@ mod link;
 mod links;
 mod options;
 mod outcome;
+mod papers;
 mod replay;
 mod shipped;
 mod simulate;
@@ -79,6 +80,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Replay { file, json } => replay::run(file, *json)?,
         Command::Sweep(sweep) => (sweep::run(sweep)?, true),
         Command::Figure(options) => figure::run(options)?,
+        Command::Papers(options) => papers::run(options)?,
         Command::Merge { shards, out } => (sweep::merge(shards, out)?, true),
         Command::Check { input } => (bentpipe_scenario::to_toml(&input::load(input)?), true),
         Command::Links { json } => (links::list(*json), true),

@@ -1,7 +1,14 @@
-//! The scenarios that come with the program, by name.
+//! The scenarios and the figures of papers that come with the program, by name.
 
 use bentpipe_base::names::{listed, nearest};
 use bentpipe_scenario::Source;
+
+/// Names and texts of the files in `papers/`: `003/figure-5`.
+pub(crate) const FIGURES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/figures.rs"));
+
+/// The tables of papers and of their items.
+pub(crate) const PAPERS: (&str, &str) =
+    (include_str!("../../../papers/papers.csv"), include_str!("../../../papers/items.csv"));
 
 /// Declares the list from names of files in `scenarios/`.
 macro_rules! scenarios {

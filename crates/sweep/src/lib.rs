@@ -11,6 +11,7 @@ pub mod find;
 mod key;
 mod manifest;
 mod page;
+pub mod papers;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pictures;
@@ -84,7 +85,7 @@ fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
     Ok(bentpipe_sim::run(&scenario))
 }
 
-/// Makes runs in parallel. `before` is the number of those finished before.
+/// Makes runs in parallel, in their order. `before` is the number of those finished before.
 fn make_all<T: Sync>(
     pool: &ThreadPool,
     missing: &[T],
@@ -94,14 +95,21 @@ fn make_all<T: Sync>(
 ) -> Result<(), Error> {
     let counter = AtomicUsize::new(before);
     progress(before, before + missing.len());
-    pool.install(|| {
-        missing.par_iter().with_max_len(1).try_for_each(|one| {
-            make(one)?;
+    // each thread takes the next one: a parallel iterator would begin in the middle as well
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(one) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = make(one) {
+                // nothing more is begun
+                next.store(missing.len(), Ordering::Relaxed);
+                return Err(error);
+            }
             let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
             progress(so_far, before + missing.len());
-            Ok(())
-        })
-    })
+        }
+        Ok(())
+    };
+    pool.broadcast(|_| work()).into_iter().collect()
 }
 
 /// Checks that a run has the name in the store that it was planned with.

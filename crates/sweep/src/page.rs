@@ -16,7 +16,7 @@ pub(crate) const REST: &str = "\
 
 /// Creates the page. `left_out` is the number of omitted plots.
 pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> String {
-    let mut out = head(&table.title, &summary(table));
+    let mut out = head(&table.title, "", &summary(table));
     if !pictures.is_empty() {
         out += "<section>\n<h2>Curves</h2>\n<div class=\"plots\">\n";
         for SweepPlot { plot, heading, .. } in pictures {
@@ -37,14 +37,15 @@ pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> St
     out
 }
 
-/// The beginning of a page: its title, and text below.
-pub(crate) fn head(title: &str, text: &str) -> String {
-    let (title, text) = (escape(title), escape(text));
+/// The beginning of a page: its title, and text below unless it is empty. `style` comes after the common one.
+pub(crate) fn head(title: &str, style: &str, text: &str) -> String {
+    let title = escape(title);
+    let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", escape(text)) };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}</style>\n</head>\n\
-         <body>\n<main>\n<h1>{title}</h1>\n<p>{text}</p>\n"
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}{style}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n{text}"
     )
 }
 

@@ -12,6 +12,7 @@ mod field;
 mod gateway;
 mod links;
 mod list;
+mod papers;
 mod rate;
 mod senders;
 mod setup;
@@ -26,7 +27,7 @@ use setup::Setup;
 /// A part of a list: its name on the command line, and its check.
 type Part = (&'static str, fn(&Setup, &mut List) -> Outcome);
 
-const AREAS: [(&str, &[Part]); 7] = [
+const AREAS: [(&str, &[Part]); 8] = [
     ("engine", &engine::PARTS),
     ("links", &links::PARTS),
     ("emulation", &emulation::PARTS),
@@ -34,6 +35,7 @@ const AREAS: [(&str, &[Part]); 7] = [
     ("senders", &senders::PARTS),
     ("field", &field::PARTS),
     ("rate", &rate::PARTS),
+    ("papers", &papers::PARTS),
 ];
 
 /// Checks the area named first, or only the parts named after it.

@@ -19,13 +19,14 @@ const QUIET: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-f
 /// Widths of a phone and of a desktop.
 const WIDTHS: [u32; 2] = [400, 1400];
 
-/// The pages to make: folder name, and the command that writes it.
-const RUNS: [(&str, &[&str]); 5] = [
-    ("faded", &["sim", "scenarios/faded.toml", "--set", "ber=1e-7"]),
-    ("fade-2h", &["sim", "scenarios/fade-2h.toml"]),
-    ("sharing", &["sim", "scenarios/sharing.toml", "--set", "duration=60 s"]),
-    ("leo", &["sim", "scenarios/leo.toml"]),
-    ("sweep", &["sweep", "scenarios/faded.toml", "--seeds", "5"]),
+/// The pages to make: folder name, file, and the command that writes it.
+const RUNS: [(&str, &str, &[&str]); 6] = [
+    ("faded", "report.html", &["sim", "scenarios/faded.toml", "--set", "ber=1e-7"]),
+    ("fade-2h", "report.html", &["sim", "scenarios/fade-2h.toml"]),
+    ("sharing", "report.html", &["sim", "scenarios/sharing.toml", "--set", "duration=60 s"]),
+    ("leo", "report.html", &["sim", "scenarios/leo.toml"]),
+    ("sweep", "report.html", &["sweep", "scenarios/faded.toml", "--seeds", "5"]),
+    ("papers", "index.html", &["papers", "002/window", "004/table-2", "003/figure-7"]),
 ];
 
 /// A page with every known fault, to test the check itself.
@@ -70,12 +71,12 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
     let bentpipe = bench::build("bentpipe")?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (mut views, mut texts, mut faults) = (0, 0, undetected_faults(browser, folder)?);
-    for (name, args) in RUNS {
+    for (name, file, args) in RUNS {
         let out = folder.join(name);
         let mut command = Command::new(&bentpipe);
         command.args(args).arg("--out").arg(&out).current_dir(&root);
         output(&format!("bentpipe {}", args.join(" ")), &mut command)?;
-        let page = fs::read_to_string(out.join("report.html")).map_err(|e| format!("{name}: {e}"))?;
+        let page = fs::read_to_string(out.join(file)).map_err(|e| format!("{name}: {e}"))?;
         for (width, dark) in WIDTHS.into_iter().flat_map(|w| [(w, false), (w, true)]) {
             let view = View { browser, folder, name, width, dark, shots };
             let seen = view.look(&page)?;

@@ -68,6 +68,8 @@ pub struct StatementResult {
     pub paper_value: String,
     /// Accepted means, in words.
     pub accepted: String,
+    /// How far inside of them the mean is, as a share of what is expected; below zero outside.
+    pub room: Option<f64>,
     /// Which point is reported; empty in a table.
     pub at: String,
     /// The verdict.
@@ -102,6 +104,13 @@ impl Bounds {
     /// How far inside the mean is; less than zero outside.
     fn room(&self, mean: f64) -> f64 {
         (mean - self.low).min(self.high - mean)
+    }
+
+    /// The middle, or the only limit, without its sign; 1 if that is zero.
+    fn size(&self) -> f64 {
+        let ends: Vec<f64> = [self.low, self.high].into_iter().filter(|end| end.is_finite()).collect();
+        let size = (ends.iter().sum::<f64>() / ends.len() as f64).abs();
+        if size > 0.0 { size } else { 1.0 }
     }
 }
 
@@ -149,6 +158,7 @@ pub(crate) fn judge(
         length: shown.map_or(0.0, |c| c.length),
         paper_value,
         at: shown.map_or_else(String::new, |c| c.at.clone()),
+        room: mean.map(|m| bounds.room(m) / bounds.size()),
         verdict,
         known: statement.known.as_ref().map(|k| KnownDifference { why: k.why.clone(), turn: words(&k.turn) }),
         command: job.command.clone(),

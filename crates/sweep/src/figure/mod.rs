@@ -12,6 +12,7 @@ mod formula;
 mod judge;
 mod measure;
 mod plan;
+mod png;
 mod settings;
 mod tables;
 mod units;
@@ -23,12 +24,15 @@ use crate::Summary;
 use crate::error::Error;
 use crate::store::{Course, Store, missing_run_error, write_file};
 use crate::table::Estimate;
+use bentpipe_plot::Plot;
 use bentpipe_scenario::figure_file::{FigureFile, Statement};
 use bentpipe_scenario::{Files, Source};
 use measure::Measure;
-use plan::{Origin, Plan, Run, RunSet};
+use plan::{Origin, RunSet};
+pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
 use std::path::Path;
+pub(crate) use tables::{COLUMNS, Heading, STATEMENT_STYLE, contents, fields, html_table, ours, points};
 
 /// A figure as requested.
 pub struct FigureJob<'a> {
@@ -115,18 +119,40 @@ pub fn figure(
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
     let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
-    let verdicts = judge::all(job, &plan, &cells);
-    let plot = draw::plot(job, &plan, &cells);
+    let made = Made::new(job, &plan, cells);
+    made.write_pictures(&out.join("figure"))?;
     let files = [
-        ("figure.svg", plot.to_svg(bentpipe_plot::Mode::Standalone)),
-        ("points.csv", tables::points(job, &plan, &cells)),
-        ("verdicts.csv", tables::verdicts(&verdicts)),
-        ("index.html", tables::page(job, &plan, &cells, &plot, &verdicts)),
+        ("points.csv", points(job, &plan, &made.cells)),
+        ("verdicts.csv", tables::verdicts(&made.verdicts)),
+        ("index.html", tables::page(job, &plan, &made)),
     ];
     for (name, text) in &files {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    Ok(FigureResult { runs, verdicts })
+    Ok(FigureResult { runs, verdicts: made.verdicts })
+}
+
+/// A figure that was run, judged and drawn.
+pub(crate) struct Made {
+    pub(crate) cells: Cells,
+    /// Statements in the order of the file.
+    pub(crate) verdicts: Vec<StatementResult>,
+    pub(crate) plot: Plot,
+}
+
+impl Made {
+    pub(crate) fn new(job: &FigureJob<'_>, plan: &Plan, cells: Cells) -> Self {
+        let verdicts = judge::all(job, plan, &cells);
+        let plot = draw::plot(job, plan, &cells);
+        Self { cells, verdicts, plot }
+    }
+
+    /// Writes the picture as `NAME.svg` and `NAME.png`.
+    pub(crate) fn write_pictures(&self, name: &Path) -> Result<(), Error> {
+        let svg = self.plot.to_svg(bentpipe_plot::Mode::Standalone);
+        write_file(&name.with_extension("svg"), svg.as_bytes())?;
+        write_file(&name.with_extension("png"), &png::png(&self.plot)?)
+    }
 }
 
 /// Makes the missing runs of a statement that is known to differ, with the parameters that turn it, and
@@ -157,11 +183,21 @@ fn run(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(Summary, Cells), Error> {
     let store = Store::open(out)?;
-    let all = plan.distinct();
-    let missing: Vec<&Run> =
-        pool.install(|| all.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
+    let runs: Vec<_> = plan.distinct().into_iter().map(|run| (job, plan, run)).collect();
+    let made = make_missing(&runs, (pool, &store), progress)?;
+    Ok((made, pool.install(|| read(plan, &store))?))
+}
+
+/// Makes those runs of figures that are not in the store, in this order.
+pub(crate) fn make_missing(
+    all: &[(&FigureJob<'_>, &Plan, &Run)],
+    (pool, store): (&ThreadPool, &Store),
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Summary, Error> {
+    let missing: Vec<_> =
+        pool.install(|| all.par_iter().filter(|(.., run)| store.read(&run.key).is_none()).collect());
     let kept = all.len() - missing.len();
-    let make = |run: &&Run| {
+    let make = |(job, plan, run): &&(&FigureJob<'_>, &Plan, &Run)| {
         let scenario = run.load(job)?;
         crate::check_key(&plan.key(&scenario), &run.key)?;
         let (report, course) = match &plan.recording {
@@ -171,12 +207,11 @@ fn run(
         store.write(&run.key, &report, &course)
     };
     crate::make_all(pool, &missing, kept, make, progress)?;
-    let cells = pool.install(|| read(plan, &store))?;
-    Ok((Summary { executed: missing.len(), already_stored: kept }, cells))
+    Ok(Summary { executed: missing.len(), already_stored: kept })
 }
 
 /// Reads the values of all runs.
-fn read(plan: &Plan, store: &Store) -> Result<Cells, Error> {
+pub(crate) fn read(plan: &Plan, store: &Store) -> Result<Cells, Error> {
     let steps = plan.recording.as_ref().map_or(1, |r| r.steps.number);
     let of_curve = |origin: &Origin| match origin {
         Origin::Nothing(_) => Ok(Vec::new()),
@@ -209,4 +244,4 @@ fn read_set(measure: &Measure, set: &RunSet, steps: usize, store: &Store) -> Res
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     /// Name in the store.
     pub(crate) key: String,
+    /// Simulated time times flows, s: about how long it takes, for an order.
+    pub(crate) cost: f64,
     at: At,
 }
 
@@ -136,7 +138,11 @@ impl Plan {
                     first.seed, self.seeds
                 ))
             })?;
-            let run = |seed| Ok(Run { seed, key: self.key(&load(job, at, Some(seed))?), at });
+            let run = |seed| {
+                let scenario = load(job, at, Some(seed))?;
+                let cost = scenario.duration.as_secs_f64() * scenario.flows.len() as f64;
+                Ok(Run { seed, key: self.key(&scenario), cost, at })
+            };
             Ok(RunSet { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
         };
         // in their order, so that the first error is always the same one

@@ -3,10 +3,10 @@
 use super::draw::vertical;
 use super::judge::{StatementResult, Verdict};
 use super::plan::{Origin, Plan};
-use super::{Cells, FigureJob};
-use crate::page::{REST, escape, mean_and_half_width, rounded};
+use super::{Cells, FigureJob, Made};
+use crate::page::{escape, foot, head, mean_and_half_width, rounded};
 use crate::table::CellStatistics;
-use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
+use bentpipe_plot::{Mode, Plot};
 use bentpipe_report::{aligned, csv};
 use bentpipe_scenario::figure_file::PrintedPoint;
 use bentpipe_sim::reference::in_unit;
@@ -43,34 +43,40 @@ pub(crate) fn points(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String 
     csv(head.to_vec(), rows.into_iter().map(|r| r.to_vec()))
 }
 
+/// Columns of tables of verdicts.
+pub(crate) const COLUMNS: [&str; 10] =
+    ["paper", "item", "ours", "low", "high", "runs", "length", "paper_value", "verdict", "command"];
+
+/// Returns the columns after `item`.
+pub(crate) fn fields(v: &StatementResult) -> [String; 8] {
+    let number = |v: Option<f64>| v.map_or_else(String::new, rounded);
+    [
+        number(v.ours),
+        number(v.interval.map(|i| i.0)),
+        number(v.interval.map(|i| i.1)),
+        v.runs.to_string(),
+        if v.runs == 0 { String::new() } else { format!("{} s", rounded(v.length)) },
+        v.paper_value.clone(),
+        v.verdict.word().to_owned(),
+        v.command.clone(),
+    ]
+}
+
 /// Formats the verdicts. The columns are the same for all figures, so that tables of many can be joined. A
 /// statement that answers several items has a row for each.
 pub(crate) fn verdicts(all: &[StatementResult]) -> String {
-    let columns = "paper,item,ours,low,high,runs,length,paper_value,verdict,command";
     let row = |v: &StatementResult, item: String| {
-        let number = |v: Option<f64>| v.map_or_else(String::new, rounded);
-        vec![
-            v.paper.clone().unwrap_or_default(),
-            item,
-            number(v.ours),
-            number(v.interval.map(|i| i.0)),
-            number(v.interval.map(|i| i.1)),
-            v.runs.to_string(),
-            if v.runs == 0 { String::new() } else { format!("{} s", rounded(v.length)) },
-            v.paper_value.clone(),
-            v.verdict.word().to_owned(),
-            v.command.clone(),
-        ]
+        [vec![v.paper.clone().unwrap_or_default(), item], fields(v).to_vec()].concat()
     };
     let items = |v: &StatementResult| -> Vec<String> {
         if v.items.is_empty() { vec![String::new()] } else { v.items.iter().map(u64::to_string).collect() }
     };
     let rows = all.iter().flat_map(|v| items(v).into_iter().map(move |item| row(v, item)));
-    csv(columns.split(',').map(str::to_owned).collect(), rows)
+    csv(COLUMNS.map(str::to_owned).to_vec(), rows)
 }
 
 /// Returns our value with its interval.
-fn ours(v: &StatementResult) -> String {
+pub(crate) fn ours(v: &StatementResult) -> String {
     let Some(mean) = v.ours else {
         let not_run = v.verdict == Verdict::NotRun;
         return if not_run { "not run" } else { "no value in some runs" }.to_owned();
@@ -110,38 +116,59 @@ pub fn verdict_text(all: &[StatementResult]) -> String {
 }
 
 /// Creates the page: a single file without scripts and external resources.
-pub(crate) fn page(
-    job: &FigureJob<'_>,
-    plan: &Plan,
-    cells: &Cells,
-    plot: &Plot,
-    verdicts: &[StatementResult],
-) -> String {
+pub(crate) fn page(job: &FigureJob<'_>, plan: &Plan, made: &Made) -> String {
+    let mut out = head(&job.file.title, STATEMENT_STYLE, "");
+    if job.quick {
+        out += "<p>Made with --quick: shorter or fewer runs, and wider tolerances.</p>\n";
+    }
+    contents(&mut out, job, plan, made, Heading::Section);
+    out += &foot(&format!(
+        "Files: <a href=\"figure.svg\">figure.svg</a>, <a href=\"figure.png\">figure.png</a>, \
+         <a href=\"points.csv\">points.csv</a>, <a href=\"verdicts.csv\">verdicts.csv</a>. {}",
+        escape(&format!("Made by `{}`.", job.command)),
+    ));
+    out
+}
+
+/// Sentences, names of curves and points of the table of statements are on several lines if need be.
+pub(crate) const STATEMENT_STYLE: &str = "\
+.statements :is(td,th):is(:nth-child(2),:nth-child(4),:nth-child(7)){white-space:normal;text-align:left}\
+.statements td:nth-child(4),.statements td:nth-child(7){min-width:9rem}.statements td:nth-child(2){min-width:13rem}
+";
+
+/// Where the contents of a figure are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heading {
+    /// A page of its own.
+    Section,
+    /// A section of a page with many figures, where the points are folded.
+    Below,
+}
+
+impl Heading {
+    /// Returns what begins and ends a part with this title.
+    fn around(self, title: &str) -> (String, &'static str) {
+        let level = if self == Self::Section { "h2" } else { "h4" };
+        (format!("<section>\n<{level}>{title}</{level}>\n"), "</section>\n")
+    }
+}
+
+/// Adds source, notes, picture, statements, points and references of a figure.
+pub(crate) fn contents(out: &mut String, job: &FigureJob<'_>, plan: &Plan, made: &Made, heading: Heading) {
     let file = job.file;
-    let title = escape(&file.title);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}td:last-child{{white-space:normal;text-align:left}}</style>\n\
-         </head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-    );
     let items: Vec<String> = file.items.iter().map(u64::to_string).collect();
     let of = if items.is_empty() { String::new() } else { format!(", item {}", items.join(", ")) };
     let paper = file.paper.as_ref().map(|p| format!("Paper {p}{of}."));
     for text in [paper.as_ref(), file.source.as_ref(), file.notes.as_ref()].into_iter().flatten() {
         let _ = writeln!(out, "<p>{}</p>", escape(text));
     }
-    if job.quick {
-        out += "<p>Made with --quick: shorter or fewer runs, and wider tolerances.</p>\n";
-    }
-    let drawn = Plot { title: String::new(), ..plot.clone() };
+    let drawn = Plot { title: String::new(), ..made.plot.clone() };
     let _ = writeln!(out, "<div class=\"plots\">\n{}</div>", drawn.to_svg(Mode::Inline));
-    statements(&mut out, verdicts);
-    for note in verdicts.iter().filter_map(known) {
+    statements(out, &made.verdicts, heading);
+    for note in made.verdicts.iter().filter_map(known) {
         let _ = writeln!(out, "<p>{}</p>", escape(&note));
     }
-    values(&mut out, job, plan, cells);
+    values(out, job, plan, &made.cells, heading);
     for (curve, origin) in file.curves.iter().zip(&plan.curves) {
         let Origin::Formula(formula, _) = origin else { continue };
         let text = format!("{}: {} ({}).", curve.name.value, formula.equation, formula.source);
@@ -161,21 +188,17 @@ pub(crate) fn page(
                 writeln!(out, "<p class=\"small\">{}: {}</p>", escape(&statement.text.value), escape(notes));
         }
     }
-    let _ = write!(
-        out,
-        "<p class=\"small\">Files: <a href=\"figure.svg\">figure.svg</a>, <a href=\"points.csv\">points.csv</a>, \
-         <a href=\"verdicts.csv\">verdicts.csv</a>. {} bentpipe {}.</p>\n</main>\n</body>\n</html>\n",
-        escape(&format!("Made by `{}`.", job.command)),
-        env!("CARGO_PKG_VERSION")
-    );
-    out
 }
 
-fn table(out: &mut String, title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let _ = writeln!(
-        out,
-        "<section>\n<h2>{title}</h2>\n<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>"
-    );
+/// Adds a table of texts.
+pub(crate) fn table(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell)).collect();
+    html_table(out, head, rows.map(cells));
+}
+
+/// Adds a table of HTML.
+pub(crate) fn html_table(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    *out += "<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
     for name in head {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
     }
@@ -183,27 +206,32 @@ fn table(out: &mut String, title: &str, head: &[&str], rows: impl Iterator<Item 
     for row in rows {
         *out += "<tr>";
         for cell in row {
-            let _ = write!(out, "<td>{}</td>", escape(&cell));
+            let _ = write!(out, "<td>{cell}</td>");
         }
         *out += "</tr>\n";
     }
-    *out += "</tbody>\n</table>\n</div>\n</section>\n";
+    *out += "</tbody>\n</table>\n</div>\n";
 }
 
-fn statements(out: &mut String, verdicts: &[StatementResult]) {
+fn statements(out: &mut String, verdicts: &[StatementResult], heading: Heading) {
     if verdicts.is_empty() {
         return;
     }
     let row = |v: &StatementResult| {
         let word = v.verdict.word().to_owned();
         let runs = v.runs.to_string();
-        vec![word, ours(v), v.paper_value.clone(), v.accepted.clone(), runs, v.at.clone(), v.text.clone()]
+        vec![word, v.text.clone(), ours(v), v.paper_value.clone(), v.accepted.clone(), runs, v.at.clone()]
     };
-    let head = ["verdict", "ours", "paper's", "accepted", "runs", "reported at", "statement"];
-    table(out, "Statements", &head, verdicts.iter().map(row));
+    let head = ["verdict", "statement", "ours", "paper's", "accepted", "runs", "reported at"];
+    let (begin, end) = heading.around("Statements");
+    *out += &begin;
+    *out += "<div class=\"statements\">\n";
+    table(out, &head, verdicts.iter().map(row));
+    *out += "</div>\n";
+    *out += end;
 }
 
-fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
+fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells, heading: Heading) {
     let (label, scale) = vertical(plan);
     let label = if label.is_empty() { "mean" } else { &label };
     let across = job.file.across.as_ref();
@@ -227,5 +255,11 @@ fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells) {
         }
     }
     let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(label), Some("runs with a value")];
-    table(out, "Points", &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
+    let (begin, end) = match heading {
+        Heading::Section => heading.around("Points"),
+        Heading::Below => ("<details>\n<summary>Points</summary>\n".to_owned(), "</details>\n"),
+    };
+    *out += &begin;
+    table(out, &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
+    *out += end;
 }

@@ -13,7 +13,7 @@ use bentpipe_scenario::{Files, Source};
 use std::fs;
 use std::path::PathBuf;
 
-const SCENARIO: &str = r#"schema = 1
+pub(crate) const SCENARIO: &str = r#"schema = 1
 title = "small"
 scenario = '''
 schema = 1
@@ -44,7 +44,7 @@ seeds = 2
 quick = { set = { duration = "1 s" }, tolerance = "90 %" }
 "#;
 
-const REST: &str = r#"
+pub(crate) const REST: &str = r#"
 [x]
 parameter = "loss"
 values = ["0", "0.02"]

@@ -20,7 +20,7 @@ pub(super) fn write(found: &Found, find: &Find<'_>, out: &Path) -> Result<(), Er
 fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {
     let mut text = vec![found.sentence(find)];
     text.extend(found.notes(find));
-    let mut out = page::head(&found.title, &text.join(" "));
+    let mut out = page::head(&found.title, "", &text.join(" "));
     out += "<section>\n<h2>Picture</h2>\n<div class=\"plots\">\n";
     out += &Plot { title: find.until.metric.text().to_owned(), ..plot }.to_svg(Mode::Inline);
     out += "</div>\n</section>\n";

@@ -1,0 +1,60 @@
+//! A picture as PNG, for what shows no SVG. It is drawn without the system's fonts, so that it is the same
+//! everywhere.
+
+use crate::error::Error;
+use bentpipe_plot::{Mode, Plot};
+use resvg::{tiny_skia, usvg};
+use std::sync::{Arc, LazyLock};
+use usvg::fontdb::Database;
+
+/// DejaVu Sans with the characters of Western European languages, Greek letters and signs of labels.
+const FONT: &[u8] = include_bytes!("../../font/DejaVuSans-subset.ttf");
+const FAMILY: &str = "DejaVu Sans";
+/// Pixels per unit of the SVG.
+const SCALE: f32 = 2.0;
+
+static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    fonts.load_font_data(FONT.to_vec());
+    fonts.set_sans_serif_family(FAMILY);
+    Arc::new(fonts)
+});
+
+/// Draws a plot in its light colours on white.
+pub(crate) fn png(plot: &Plot) -> Result<Vec<u8>, Error> {
+    let options =
+        usvg::Options { font_family: FAMILY.to_owned(), fontdb: FONTS.clone(), ..Default::default() };
+    let failed = |error: &dyn core::fmt::Display| {
+        Error::Input(format!("the picture `{}` cannot be drawn as PNG: {error}", plot.title))
+    };
+    // without a style sheet the colours are those of attributes: custom properties are unknown to the library
+    let tree = usvg::Tree::from_str(&plot.to_svg(Mode::Inline), &options).map_err(|e| failed(&e))?;
+    let size = tree.size();
+    let [wide, high] = [size.width(), size.height()].map(|length| (length * SCALE).round() as u32);
+    let mut picture = tiny_skia::Pixmap::new(wide, high).ok_or_else(|| failed(&"it has no area"))?;
+    picture.fill(tiny_skia::Color::WHITE);
+    resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut picture.as_mut());
+    picture.encode_png().map_err(|e| failed(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_plot::{Axis, Curve, Point, Style};
+
+    /// Returns the number of dark pixels of a plot with this label.
+    fn dark(label: &str) -> usize {
+        let curve = Curve::new("", Style::Line, vec![Point::new(0.0, 0.0), Point::new(1.0, 1.0)]);
+        let plot = Plot::new("", "a line", Axis::linear(label), Axis::linear(""), vec![curve]);
+        let picture = tiny_skia::Pixmap::decode_png(&png(&plot).unwrap()).unwrap();
+        picture.pixels().iter().filter(|p| p.red() < 100 && p.green() < 100 && p.blue() < 100).count()
+    }
+
+    #[test]
+    fn each_character_of_a_label_is_drawn() {
+        let without = dark("");
+        for sign in "aZ09%µ±−×≤≥→αλ".chars() {
+            assert!(dark(&sign.to_string()) > without + 10, "{sign}");
+        }
+    }
+}
