@@ -203,11 +203,7 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// Returns the runs of a figure. `before` is the number of cells of others.
-    pub(crate) fn of(
-        job: &'a FigureJob<'a>,
-        plan: &'a Plan,
-        before: usize,
-    ) -> impl Iterator<Item = Self> {
+    pub(crate) fn of(job: &'a FigureJob<'a>, plan: &'a Plan, before: usize) -> impl Iterator<Item = Self> {
         let wanted = move |run| Self { job, plan, run, cell: before + plan.cell(run) };
         plan.distinct().into_iter().map(wanted)
     }
@@ -230,9 +226,8 @@ pub(crate) fn make_missing(
     tell: Tell<'_>,
 ) -> Result<Summary, Error> {
     let all = missing.len();
-    missing = pool.install(|| {
-        missing.into_par_iter().filter(|wanted| store.read(&wanted.run.key).is_none()).collect()
-    });
+    missing = pool
+        .install(|| missing.into_par_iter().filter(|wanted| store.read(&wanted.run.key).is_none()).collect());
     let already_stored = all - missing.len();
     // their times tell how long the others will take
     missing.sort_by_key(|wanted| !wanted.run.first);
