@@ -2,12 +2,12 @@
 
 use crate::input::{self, Beside};
 use crate::outcome::Failure;
+use crate::progress::{Words, print_summary, with_progress};
 use crate::shipped;
-use crate::sweep::{print_summary, with_bar};
 use bentpipe_os::Clock;
 use bentpipe_scenario::figure_file::{self, FigureFile, Located, ScenarioRef};
 use bentpipe_scenario::{Diagnostic, Source};
-use bentpipe_sweep::figure::{self, FigureJob, Verdict, figure, verdict_text};
+use bentpipe_sweep::figure::{self, FigureJob, PAGE, Verdict, figure, verdict_text};
 use bentpipe_sweep::{Error, Summary};
 use std::path::{Path, PathBuf};
 
@@ -55,9 +55,15 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
     if options.turned {
         return turned(&job, &options.out, clock);
     }
-    let made = with_bar(|progress| figure(&job, &options.out, progress)).map_err(failure)?;
-    print_summary(made.runs, &options.out, clock);
+    let made =
+        with_progress(words(&options.out), |tell| figure(&job, &options.out, tell)).map_err(failure)?;
+    print_summary(made.runs, &options.out, Some(PAGE), clock);
     Ok((made.to_text(), !made.differs()))
+}
+
+/// What is said of the runs of figures.
+pub(crate) const fn words(out: &Path) -> Words<'_> {
+    Words { out: Some(out), cells: "points" }
 }
 
 pub(crate) fn failure(error: Error) -> Failure {
@@ -71,7 +77,7 @@ pub(crate) fn failure(error: Error) -> Failure {
 fn turned(job: &FigureJob<'_>, out: &Path, clock: Clock) -> Result<(String, bool), Failure> {
     let (mut runs, mut verdicts) = (Summary { executed: 0, already_stored: 0 }, Vec::new());
     for n in 0..job.file.statements.len() {
-        let made = with_bar(|progress| figure::turned(job, n, out, progress)).map_err(failure)?;
+        let made = with_progress(words(out), |tell| figure::turned(job, n, out, tell)).map_err(failure)?;
         let Some((made, verdict)) = made else { continue };
         runs.executed += made.executed;
         runs.already_stored += made.already_stored;
@@ -82,7 +88,7 @@ fn turned(job: &FigureJob<'_>, out: &Path, clock: Clock) -> Result<(String, bool
                        `turn` in a statement that is known to differ";
         return Err(Failure::input(message));
     }
-    print_summary(runs, out, clock);
+    print_summary(runs, out, None, clock);
     let agree = verdicts.iter().all(|v| v.verdict == Verdict::Agrees);
     Ok((verdict_text(&verdicts), agree))
 }

@@ -18,6 +18,7 @@ mod links;
 mod options;
 mod outcome;
 mod papers;
+mod progress;
 mod replay;
 mod shipped;
 mod simulate;

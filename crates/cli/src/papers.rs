@@ -2,13 +2,13 @@
 
 use crate::figure;
 use crate::outcome::Failure;
+use crate::progress::{print_summary, with_progress};
 use crate::shipped::{FIGURES, PAPERS};
-use crate::sweep::{print_summary, with_bar};
 use bentpipe_base::names::{listed, nearest};
 use bentpipe_os::Clock;
 use bentpipe_scenario::figure_file::{self, Cost, FigureFile, ScenarioRef};
 use bentpipe_scenario::{Files, Source};
-use bentpipe_sweep::figure::FigureJob;
+use bentpipe_sweep::figure::{FigureJob, PAGE};
 use bentpipe_sweep::papers::{self, Figure, Paper, PapersJob};
 use core::fmt::Write as _;
 use std::path::PathBuf;
@@ -84,9 +84,10 @@ pub(crate) fn run(options: &Papers) -> Result<(String, bool), Failure> {
         threads: options.threads.into(),
     };
     let clock = Clock::start();
-    let made = with_bar(|progress| papers::papers(&job, out, progress)).map_err(figure::failure)?;
-    print_summary(made.runs, out, clock);
-    Ok((format!("{}\npage: {}\n", made.text, out.join("index.html").display()), !made.differs))
+    let made = with_progress(figure::words(out), |tell| papers::papers(&job, out, tell));
+    let made = made.map_err(figure::failure)?;
+    print_summary(made.runs, out, Some(PAGE), clock);
+    Ok((made.text, !made.differs))
 }
 
 /// Returns the figures that are named, each once and in the order of the program's; all without a name.

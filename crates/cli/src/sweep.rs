@@ -2,14 +2,13 @@
 
 use crate::input::{self, Input, name_and_value};
 use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
-use crate::outcome::{Failure, print_message};
+use crate::outcome::Failure;
+use crate::progress::{Words, print_page, print_summary, with_progress};
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
 use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
-use bentpipe_sweep::{Error, Job, Shard, Summary};
+use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
-use indicatif::ProgressBar;
-use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 
 /// Default maximum of runs per combination with a precision.
@@ -55,7 +54,7 @@ pub(crate) struct Sweep {
     pub(crate) out: PathBuf,
 }
 
-/// Makes the missing runs, then the tables.
+/// Makes the missing runs, then the tables; returns that of combinations.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let source = input::file(&args.input.file)?;
     let spec = changed(bentpipe_scenario::sweep(&source)?, args)?;
@@ -72,41 +71,21 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
         threads: args.threads.into(),
     };
     let clock = Clock::start();
-    let done = with_bar(|progress| bentpipe_sweep::sweep(&job, &args.out, progress));
+    let words = Words { out: Some(&args.out), cells: "combinations" };
+    let done = with_progress(words, |tell| bentpipe_sweep::sweep(&job, &args.out, tell));
     let done = done.map_err(|error| failure(error, args, &source))?;
-    print_summary(done, &args.out, clock);
-    Ok(String::new())
+    print_summary(done.runs, &args.out, done.page(), clock);
+    Ok(done.to_text())
 }
 
-/// Shows the progress of runs; draws nothing if standard error is no terminal.
-pub(crate) fn with_bar<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
-    let bar = ProgressBar::new(0);
-    let done = work(&|done: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-    done
-}
-
-/// Prints how many runs were made, and in which time.
-pub(crate) fn print_summary(done: Summary, out: &Path, clock: Clock) {
-    let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    print_message(&format!(
-        "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
-        done.executed,
-        done.already_stored,
-        out.display(),
-        cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
-        clock.now().as_secs_f64(),
-    ));
-}
-
+/// Merges shards; returns the table.
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
-    bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
+    let merged = bentpipe_sweep::merge(shards, out).map_err(|error| match error {
         Error::File { .. } => Failure::run(error),
         _ => Failure::input(error),
-    })
+    })?;
+    print_page(out, merged.page());
+    Ok(merged.to_text())
 }
 
 /// Converts an error; the diagnostic shows where the user wrote the wrong value.

@@ -2,9 +2,11 @@
 
 mod support;
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
@@ -39,7 +41,11 @@ fn sweep(args: &[&str], more: &[&str], out: &Path) -> Output {
 fn swept(args: &[&str], more: &[&str], out: &Path) -> (usize, usize) {
     let output = sweep(args, more, out);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(output.stdout.is_empty());
+    // a shard has no table, and no page
+    let is_whole = !more.contains(&"--shard");
+    assert_eq!(output.stdout.is_empty(), !is_whole);
+    let page = format!("\npage: {}/report.html\n", out.display());
+    assert_eq!(err(&output).contains(&page), is_whole, "{}", err(&output));
     counts(&err(&output))
 }
 
@@ -89,6 +95,8 @@ fn one_thread_two_threads_and_shards_give_the_same_bytes() {
     let output = bentpipe(&merge);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     same(&one, &whole);
+    let again = sweep(&args, &[], &one);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&again.stdout));
 
     // the figures are those of a single run
     let row = "1e-2,cubic,2,";
@@ -226,6 +234,36 @@ fn kill_9_in_the_middle_loses_no_finished_run() {
         return;
     }
     panic!("it could not be killed in the middle");
+}
+
+/// The process ends by the signal, as if it had not been caught, and says how to go on.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "it waits for another process")]
+fn an_interrupted_sweep_says_what_is_kept_and_how_to_go_on() {
+    let args = ["sweep", "scenarios/sharing.toml", "--set", "duration=60 s", "--seeds", "400"];
+    for (number, signal) in [(2, Signal::INT), (15, Signal::TERM)] {
+        let out = folder(&format!("interrupted by {number}"));
+        let mut command = program();
+        command.args(args).args(["--axis", "loss=1e-3"]).arg("--out").arg(&out);
+        let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+        while runs(&out).len() < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        kill_process(Pid::from_child(&child), signal).expect("it is ours");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.signal(), Some(number), "{output:?}");
+        let text = err(&output);
+        let rest = format!(
+            " of 400 runs are kept in {0}; to go on from there: {1} sweep scenarios/sharing.toml \
+             --set 'duration=60 s' --seeds 400 --axis loss=1e-3 --out '{0}'\n",
+            out.display(),
+            env!("CARGO_BIN_EXE_bentpipe")
+        );
+        let kept = text.strip_prefix("interrupted: ").and_then(|t| t.strip_suffix(&rest));
+        let kept: usize = kept.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{text}"));
+        // those that were being written then may be finished too
+        assert!(kept >= 1 && kept <= runs(&out).len(), "{kept}: {text}");
+    }
 }
 
 /// Returns inode and contents of a file.

@@ -22,6 +22,9 @@ pub struct FlowReport {
     pub start_s: f64,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
     pub goodput_bps: f64,
+    /// Payload bytes that arrived, in order or not, each once x 8 / measure interval, bit/s; absent from live
+    /// reports.
+    pub arrived_bps: Option<f64>,
     /// Protocol, with its measurements.
     pub kind: FlowKind,
     /// Values that the text report needs and that are not part of the JSON.
@@ -239,7 +242,7 @@ impl FlowReport {
     /// Creates the report of a flow that started at `start`, relative to the start of the run.
     pub fn new(name: impl Into<String>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
         let (name, start_s) = (name.into(), start.as_secs_f64());
-        Self { name, start_s, goodput_bps, kind, context: FlowContext::default() }
+        Self { name, start_s, goodput_bps, arrived_bps: None, kind, context: FlowContext::default() }
     }
 
     /// Returns the TCP measurements; `None` for UDP.
@@ -274,7 +277,7 @@ impl FlowReport {
 impl Serialize for FlowReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tcp = self.tcp_or_zeros();
-        let mut out = serializer.serialize_struct("FlowReport", 21)?;
+        let mut out = serializer.serialize_struct("FlowReport", 22)?;
         out.serialize_field("name", &self.name)?;
         out.serialize_field("tcp", &self.tcp().map(|tcp| &tcp.scheme))?;
         out.serialize_field("start_s", &self.start_s)?;
@@ -282,6 +285,7 @@ impl Serialize for FlowReport {
         out.serialize_field("finished_s", &tcp.finished_s)?;
         out.serialize_field("opened_s", &tcp.opened_s)?;
         out.serialize_field("goodput_bps", &self.goodput_bps)?;
+        optional_field::<S>(&mut out, "arrived_bps", self.arrived_bps.as_ref())?;
         out.serialize_field("steady_bps", &tcp.steady_bps)?;
         out.serialize_field("bytes_acked", &tcp.bytes_acked)?;
         out.serialize_field("segments_sent", &tcp.segments_sent)?;
@@ -321,6 +325,8 @@ struct Flat {
     start_s: f64,
     #[serde(deserialize_with = "number::or_nan")]
     goodput_bps: f64,
+    #[serde(default, deserialize_with = "number::present")]
+    arrived_bps: Option<f64>,
     udp: Option<UdpReport>,
     #[serde(flatten)]
     figures: TcpReport,
@@ -330,12 +336,12 @@ impl TryFrom<Flat> for FlowReport {
     type Error = &'static str;
 
     fn try_from(flat: Flat) -> Result<Self, Self::Error> {
-        let Flat { name, tcp, start_s, goodput_bps, udp, figures } = flat;
+        let Flat { name, tcp, start_s, goodput_bps, arrived_bps, udp, figures } = flat;
         let kind = match (tcp, udp) {
             (Some(scheme), None) => FlowKind::Tcp(TcpReport { scheme, ..figures }),
             (None, Some(udp)) => FlowKind::Udp(UdpReport { rate: figures.rate, ..udp }),
             _ => return Err("a flow has either a scheme in `tcp` or figures in `udp`"),
         };
-        Ok(Self { name, start_s, goodput_bps, kind, context: FlowContext::default() })
+        Ok(Self { name, start_s, goodput_bps, arrived_bps, kind, context: FlowContext::default() })
     }
 }

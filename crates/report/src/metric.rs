@@ -98,8 +98,9 @@ macro_rules! router {
 
 /// Every metric.
 #[rustfmt::skip]
-const METRICS: [Row; 55] = [
+const METRICS: [Row; 56] = [
     row("goodput", Flow(|f| Some(f.goodput_bps)), Sum, Rate, "goodput"),
+    row("arrived", Flow(|f| f.arrived_bps), Sum, Rate, "rate at which new payload arrived"),
     row("jain", Run(|r| r.total.jain), Mean, Ratio, "Jain's fairness index"),
     row("simulated", Run(|r| Some(r.simulated_s)), Mean, Seconds, "simulated time"),
     row("established", tcp!(established_s), Last, Seconds, "end of the handshake"),

@@ -41,7 +41,7 @@ pub(crate) fn table(out: &mut String, rows: &[ReferenceReport]) {
     };
     let rows: Vec<[String; 5]> = core::iter::once(head).chain(rows.iter().map(row)).collect();
     out.push('\n');
-    *out += &aligned(&rows);
+    *out += &aligned(&rows, &[0, 4]);
 }
 
 fn shown(value: f64, unit: &str) -> String {

@@ -49,13 +49,19 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Lays out rows as lines: the first cell is aligned to the left, three to the right, the last one follows.
-pub fn aligned(rows: &[[String; 5]]) -> String {
-    let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or(0);
-    let [w0, w1, w2, w3] = [0, 1, 2, 3].map(width);
+/// Lays out rows of the same length as lines. The columns `left` are aligned to the left, the others to the
+/// right.
+pub fn aligned<R: AsRef<[String]>>(rows: &[R], left: &[usize]) -> String {
+    let columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let width = |n: usize| rows.iter().map(|row| row.as_ref()[n].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
-    for [name, first, second, third, rest] in rows {
-        let _ = writeln!(out, "{name:w0$}  {first:>w1$}  {second:>w2$}  {third:>w3$}  {rest}");
+    for row in rows {
+        let cell = |(n, (cell, width)): (usize, (&String, &usize))| {
+            if left.contains(&n) { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        };
+        let cells: Vec<String> = row.as_ref().iter().zip(&widths).enumerate().map(cell).collect();
+        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
     }
     out
 }

@@ -18,7 +18,7 @@ pub use client::{Client, ClientError};
 pub use finding::{CheckStatus, Finding};
 pub use registry::{Entry, Lock, Process, Registry, SystemError, boot_id, pick};
 pub use server::{Refusal, Reply, Server};
-pub use signals::Signals;
+pub use signals::{Signals, end_by};
 pub use undo::Undo;
 
 use bentpipe_base::Duration;

@@ -42,3 +42,11 @@ impl Signals {
         mask >> (signal.as_raw() - 1) & 1 == 1
     }
 }
+
+/// Ends this process by `signal`, as if it had not been caught: a shell sees that its command was
+/// interrupted, and ends its loop.
+pub fn end_by(signal: Signal) -> ! {
+    // it fails only for a signal without a default action, and returns only for one that does not end
+    let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
+    std::process::exit(128 + signal.as_raw())
+}

@@ -32,6 +32,21 @@ pub(crate) fn delivered_by(net: &Network, i: usize) -> u64 {
     receiver(&net.sim, ends).map_or(0, |c| c.received() - c.readable())
 }
 
+/// Payload bytes of flow `i` that have arrived so far, each once, also those that wait for earlier ones or
+/// for the application to read them.
+pub(crate) fn arrived_by(net: &Network, i: usize) -> u64 {
+    let ends = &net.flows[i];
+    if matches!(ends.app, App::Udp { .. }) {
+        return delivered_by(net, i);
+    }
+    receiver(&net.sim, ends).map_or(0, |c| c.receiver().arrived())
+}
+
+/// Retransmissions of flow `i` so far; 0 for UDP.
+pub(crate) fn retransmits_by(net: &Network, i: usize) -> u64 {
+    sender(&net.sim, &net.flows[i]).map_or(0, |c| c.stats().retransmits)
+}
+
 /// Mean one-way delay in milliseconds of the datagrams that arrived since the last call; `None` if there were
 /// none.
 pub(crate) fn take_delay_ms(net: &mut Network, ends: &FlowEnds) -> Option<f64> {

@@ -29,7 +29,8 @@ struct Instrument {
     last_look: Instant,
     interval_start: Instant,
     before: LinkStats,
-    delivered: u64,
+    /// Bytes delivered and retransmissions of the flow, up to the start of the interval.
+    flow: [u64; 2],
     seen: SideChannelSums,
     report: InstrumentReport,
 }
@@ -47,7 +48,8 @@ struct SideChannelSums {
 }
 
 impl Instruments {
-    /// Creates the instruments before the run. If flows run outside the network, bins have NaN as goodput.
+    /// Creates the instruments before the run. If flows run outside the network, bins have NaN as the values
+    /// of their flow.
     pub fn new(scenario: &Scenario, net: &mut Network) -> Self {
         let start = |spec: &InstrumentSpec| {
             let samples = matches!(spec.kind, InstrumentKind::SideChannel { .. });
@@ -59,7 +61,7 @@ impl Instruments {
                 last_look: Instant::ZERO,
                 interval_start: Instant::ZERO,
                 before: LinkStats::default(),
-                delivered: 0,
+                flow: [0; 2],
                 seen: SideChannelSums::default(),
                 report: empty(spec),
                 spec: spec.clone(),
@@ -109,18 +111,26 @@ pub fn columns(spec: &InstrumentSpec) -> Vec<String> {
 
 /// Creates the table of an instrument without rows.
 fn empty(spec: &InstrumentSpec) -> InstrumentReport {
-    let (kind, columns) = match spec.kind {
+    let (kind, columns): (_, &[&str]) = match spec.kind {
         InstrumentKind::SideChannel { .. } => {
-            ("side-channel", ["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
+            ("side-channel", &["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
         }
         InstrumentKind::Counters => {
-            ("counters", ["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
+            ("counters", &["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
         }
-        InstrumentKind::Bins { .. } => {
-            ("bins", ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error", "packet_error_share"])
-        }
+        InstrumentKind::Bins { .. } => (
+            "bins",
+            &[
+                "time_s",
+                "goodput_bytes_per_s",
+                "packets",
+                "packets_in_error",
+                "packet_error_share",
+                "retransmits",
+            ],
+        ),
     };
-    InstrumentReport::new(&spec.name, kind, &columns)
+    InstrumentReport::new(&spec.name, kind, columns)
 }
 
 /// Returns the first of the times `at`, `at + every`, ... that is later than `now`.
@@ -167,15 +177,16 @@ impl Instrument {
             }
             InstrumentKind::Counters => row.extend(self.counted(net)),
             InstrumentKind::Bins { flow } => {
-                let goodput = if flow < net.flows.len() {
-                    let delivered = flow::delivered_by(net, flow);
-                    (delivered - core::mem::replace(&mut self.delivered, delivered)) as f64 / seconds
+                let [goodput, retransmits] = if flow < net.flows.len() {
+                    let seen = [flow::delivered_by(net, flow), flow::retransmits_by(net, flow)];
+                    let before = core::mem::replace(&mut self.flow, seen);
+                    [(seen[0] - before[0]) as f64 / seconds, (seen[1] - before[1]) as f64]
                 } else {
-                    f64::NAN
+                    [f64::NAN; 2]
                 };
                 let [packets, _, errors, _] = self.counted(net);
                 let share = if packets > 0.0 { errors / packets } else { f64::NAN };
-                row.extend([goodput, packets, errors, share]);
+                row.extend([goodput, packets, errors, share, retransmits]);
             }
         }
         self.report.rows.push(row);

@@ -1,14 +1,14 @@
 //! Runs a scenario. The same scenario gives the same output, byte for byte.
 
 use crate::build::{Network, build};
-use crate::flow::{delivered_by, finished_at, is_finite};
+use crate::flow::{arrived_by, delivered_by, finished_at, is_finite};
 use crate::instrument::Instruments;
 use crate::observe::{RecordOptions, Sampler};
 use crate::record::Record;
 use crate::{reference, report};
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId, Size};
-use bentpipe_report::{InstrumentReport, Report, rate_bps};
+use bentpipe_report::{FlowReport, InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -60,17 +60,18 @@ fn observe(
     }
     let interval = measured_until.since(from);
     let rate = |(after, before): (&u64, &u64)| rate_bps(after - before, interval);
-    let measured = [0, 1].map(|i: usize| after[i].iter().zip(&before[i]).map(rate).collect());
+    let measured = [0, 1, 2].map(|i: usize| after[i].iter().zip(&before[i]).map(rate).collect());
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
     (report_of(scenario, &mut net, &measured, instruments), record)
 }
 
-/// Bytes delivered to the application of each flow; and bytes that each link direction carried, framing
-/// included, if the scenario asks for them.
-fn counts(scenario: &Scenario, net: &mut Network) -> [Vec<u64>; 2] {
-    let delivered = (0..net.flows.len()).map(|i| delivered_by(net, i)).collect();
-    [delivered, if scenario.measure_links { carried(scenario, net) } else { Vec::new() }]
+/// Bytes of each flow delivered to the application, and arrived at its host; and bytes that each link
+/// direction carried, framing included, if the scenario asks for them.
+fn counts(scenario: &Scenario, net: &mut Network) -> [Vec<u64>; 3] {
+    let of = |bytes: fn(&Network, usize) -> u64| (0..net.flows.len()).map(|i| bytes(net, i)).collect();
+    let [delivered, arrived] = [delivered_by, arrived_by].map(of);
+    [delivered, arrived, if scenario.measure_links { carried(scenario, net) } else { Vec::new() }]
 }
 
 fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
@@ -165,15 +166,18 @@ impl Pending {
     }
 }
 
-/// `goodput` of the flows and, if requested, throughput `carried` by the link directions are in bit/s.
+/// All rates are in bit/s; those `carried` by the link directions are there if requested.
 fn report_of(
     scenario: &Scenario,
     net: &mut Network,
-    [goodput, carried]: &[Vec<f64>; 2],
+    [goodput, arrived, carried]: &[Vec<f64>; 3],
     instruments: Vec<InstrumentReport>,
 ) -> Report {
-    let flow = |(i, bps): (usize, &f64)| report::flow_report(scenario, net, i, *bps);
-    let flows = goodput.iter().enumerate().map(flow).collect();
+    let flow = |(i, (goodput, arrived)): (usize, (&f64, &f64))| FlowReport {
+        arrived_bps: Some(*arrived),
+        ..report::flow_report(scenario, net, i, *goodput)
+    };
+    let flows = goodput.iter().zip(arrived).enumerate().map(flow).collect();
     let ran = net.sim.now().since(Instant::ZERO);
     let mut links = report::link_reports(net);
     for (link, carried) in links.iter_mut().zip(carried) {

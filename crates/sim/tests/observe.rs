@@ -149,6 +149,34 @@ fn instruments_write_a_row_for_each_interval() {
     assert!((errors - link.drops["bit_error"] as f64).abs() < 0.5 && errors > 0.0);
     let goodput: f64 = bins.rows.iter().zip([40.0, 40.0, 20.0]).map(|(r, s)| r[1] * s / 100.0).sum();
     assert!((goodput * 8.0 / report.total.goodput_bps - 1.0).abs() < 1e-9);
+    let resent: Vec<f64> = bins.rows.iter().map(|r| r[5]).collect();
+    assert!((resent.iter().sum::<f64>() - report.flows[0].tcp().unwrap().retransmits as f64).abs() < 0.5);
+    assert!(resent.iter().filter(|n| **n > 0.0).count() > 1, "{resent:?}");
+}
+
+/// What waited behind a gap is delivered at once when it is filled, but arrived before. No interval has more
+/// new bytes than the link carries in it, and one packet more that was being sent at its start.
+#[test]
+fn goodput_can_exceed_the_link_and_arrivals_cannot() {
+    let sets = [("ber", "1e-6"), ("tcp", "sack")];
+    let mut scenario = scenario(include_str!("../../../scenarios/window.toml"), &sets);
+    let link = scenario.links[0].forward.rate.bps() as f64;
+    let every = Duration::from_millis(250);
+    let (mut most, mut delivered, mut arrived) = (0.0_f64, 0.0, 0.0);
+    for n in 0..40 {
+        let from = Instant::ZERO + every * n;
+        (scenario.duration, scenario.measure) = (every * (n + 1), Some((from, from + every)));
+        let report = run(&scenario);
+        let flow = &report.flows[0];
+        let new = flow.arrived_bps.unwrap();
+        assert!(new <= link + 8.0 * 1500.0 / every.as_secs_f64(), "{new} bit/s arrived in interval {n}");
+        most = most.max(flow.goodput_bps);
+        delivered += flow.goodput_bps / 8.0 * every.as_secs_f64();
+        arrived += new / 8.0 * every.as_secs_f64();
+    }
+    assert!(most > 1.5 * link, "{most} bit/s delivered");
+    // in the end the same bytes, but for those that wait
+    assert!(arrived >= delivered && arrived - delivered <= 128_000.0, "{arrived} {delivered}");
 }
 
 /// A run that ends with its flows lasts until the measured interval starts if all finish before, sampled or

@@ -16,8 +16,11 @@ pub mod papers;
 mod parquet;
 mod pictures;
 mod plan;
+mod progress;
+mod rounding;
 mod store;
 mod table;
+mod text;
 mod write;
 
 use bentpipe_report::Report;
@@ -25,11 +28,14 @@ pub use error::Error;
 use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
 use plan::{Plan, Run};
+use progress::Tracker;
+pub use progress::{Progress, Tell};
 use rayon::{ThreadPool, prelude::*};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use store::{Course, Store};
+use table::Table;
+pub use write::PAGE;
 
 /// Summary of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,30 +46,53 @@ pub struct Summary {
     pub already_stored: usize,
 }
 
+/// What a sweep or a merge has made.
+pub struct SweepResult {
+    /// Numbers of runs.
+    pub runs: Summary,
+    table: Option<Table>,
+}
+
+impl SweepResult {
+    /// Formats the table of cells for a terminal, ending in a newline; empty for a shard.
+    pub fn to_text(&self) -> String {
+        self.table.as_ref().map_or_else(String::new, text::cells)
+    }
+
+    /// Returns the name of the page in the folder; `None` for a shard.
+    pub fn page(&self) -> Option<&'static str> {
+        self.table.as_ref().map(|_| PAGE)
+    }
+}
+
 /// Executes the runs of `job` missing in `out`, then writes the tables. A shard only executes its runs.
-/// `progress` is called with the numbers of finished runs and of runs known so far.
+/// `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
+pub fn sweep(job: &Job<'_>, out: &Path, tell: Tell<'_>) -> Result<SweepResult, Error> {
     let mut plan = Plan::new(job)?;
     let pool = threads(job.threads)?;
     // find all errors in the input before anything is written
     pool.install(|| plan.compute_keys(job))?;
     let store = Store::open(out)?;
     let mut summary = Summary { executed: 0, already_stored: 0 };
+    let tracker = Tracker::new(pool.current_num_threads(), job.spec.precision.is_some(), tell);
     let mut seen = BTreeSet::new();
     let mut done = 0;
     loop {
         // axis values may be equal in different notation: one run serves both
         let new = plan.runs[done..].iter().filter(|r| job.includes(r.index) && seen.insert(r.key.clone()));
         let mine: Vec<&Run> = new.collect();
-        let missing: Vec<&Run> =
+        let mut missing: Vec<&Run> =
             pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
-        summary.already_stored += mine.len() - missing.len();
-        let before = summary.already_stored + summary.executed;
+        let kept = mine.len() - missing.len();
+        summary.already_stored += kept;
+        // one run of every cell first: their times tell how long the others will take
+        missing.sort_by_key(|run| run.seed != plan.base);
         let make = |run: &&Run| store.write(&run.key, &execute_run(job, &plan, run)?, &Course::new());
-        make_all(&pool, &missing, before, make, progress)?;
+        tracker.announce(kept, missing.iter().map(|r| r.cell));
+        make_all(&pool, &missing, |run| run.cell, make, &tracker)?;
         summary.executed += missing.len();
         done = plan.runs.len();
         if !plan.extend(&store)? {
@@ -73,10 +102,9 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)
     }
     let manifest = plan.manifest();
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
-    if job.shard.is_none() {
-        pool.install(|| write::write(&manifest, &store, out))?;
-    }
-    Ok(summary)
+    let whole = job.shard.is_none();
+    let table = whole.then(|| pool.install(|| write::write(&manifest, &store, out))).transpose()?;
+    Ok(SweepResult { runs: summary, table })
 }
 
 fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
@@ -85,31 +113,16 @@ fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
     Ok(bentpipe_sim::run(&scenario))
 }
 
-/// Makes runs in parallel, in their order. `before` is the number of those finished before.
+/// Makes runs that `tracker` knows of on all threads, begun in their order.
 fn make_all<T: Sync>(
     pool: &ThreadPool,
     missing: &[T],
-    before: usize,
+    cell: impl Fn(&T) -> usize + Sync,
     make: impl Fn(&T) -> Result<(), Error> + Sync,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tracker: &Tracker<'_>,
 ) -> Result<(), Error> {
-    let counter = AtomicUsize::new(before);
-    progress(before, before + missing.len());
-    // each thread takes the next one: a parallel iterator would begin in the middle as well
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(one) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = make(one) {
-                // nothing more is begun
-                next.store(missing.len(), Ordering::Relaxed);
-                return Err(error);
-            }
-            let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
-            progress(so_far, before + missing.len());
-        }
-        Ok(())
-    };
-    pool.broadcast(|_| work()).into_iter().collect()
+    let one = |one: &T| tracker.run(cell(one), || make(one), |()| true);
+    pool.install(|| missing.iter().par_bridge().try_for_each(one))
 }
 
 /// Checks that a run has the name in the store that it was planned with.
@@ -129,7 +142,7 @@ fn threads(number: usize) -> Result<ThreadPool, Error> {
 ///
 /// # Errors
 /// Folders that are not shards of the same sweep, missing runs, or a file that cannot be read or written.
-pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
+pub fn merge(shards: &[PathBuf], out: &Path) -> Result<SweepResult, Error> {
     let mut manifest: Option<String> = None;
     for shard in shards {
         let path = shard.join("sweep.json");
@@ -171,5 +184,6 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
         }
     }
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
-    write::write(&manifest, &store, out)
+    let table = Some(write::write(&manifest, &store, out)?);
+    Ok(SweepResult { runs: Summary { executed: 0, already_stored: keys.len() }, table })
 }

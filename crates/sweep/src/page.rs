@@ -1,9 +1,9 @@
 //! `report.html`: a single file without scripts and external resources.
 
 use crate::pictures::{SweepPlot, unit};
-use crate::table::{CellStatistics, Table};
+use crate::rounding::mean_and_half_width;
+use crate::table::Table;
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
-use bentpipe_report::decimals;
 use core::fmt::Write as _;
 
 /// Maximum number of rows of the table; the CSV file has all.
@@ -99,43 +99,6 @@ pub(crate) fn cells(out: &mut String, table: &Table, heading: &str) {
     *out += "</section>\n";
 }
 
-/// Formats `1.234 ± 0.056` with the significant digits.
-pub(crate) fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
-    let Some(mean) = figure.mean.map(|m| m * scale) else { return "no value".to_owned() };
-    match figure.half_width.map(|w| w * scale) {
-        Some(width) if width > 0.0 => {
-            // two digits of the half-width, at most six of the mean
-            let places = digits_after_point(width, 2).min(digits_after_point(mean, 6));
-            format!("{mean:.places$} ± {width:.places$}")
-        }
-        Some(_) => format!("{} ± 0", rounded(mean)),
-        None => rounded(mean),
-    }
-}
-
-/// Formats six digits without trailing zeros.
-pub(crate) fn rounded(value: f64) -> String {
-    decimals(value, digits_after_point(value, 6))
-}
-
-/// Returns the number of decimals for `significant` digits.
-fn digits_after_point(value: f64, significant: usize) -> usize {
-    let mut places = significant.saturating_sub(1);
-    let mut value = value.abs();
-    if value == 0.0 || !value.is_finite() {
-        return 0;
-    }
-    while value >= 10.0 && places > 0 {
-        value /= 10.0;
-        places -= 1;
-    }
-    while value < 1.0 && places < 12 {
-        value *= 10.0;
-        places += 1;
-    }
-    places
-}
-
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -143,21 +106,6 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_are_rounded_to_what_is_known() {
-        let figure = |mean: f64, half_width| CellStatistics { mean: Some(mean), half_width, n: 5 };
-        for (mean, width, text) in [
-            (1.234_567, Some(0.056_7), "1.235 ± 0.057"),
-            (1_234_567.0, Some(5432.1), "1234567 ± 5432"),
-            (0.5, Some(0.0), "0.5 ± 0"),
-            (0.000_123_456_789, None, "0.000123457"),
-            (3.0, None, "3"),
-        ] {
-            assert_eq!(mean_and_half_width(&figure(mean, width), 1.0), text);
-        }
-        assert_eq!(mean_and_half_width(&CellStatistics::default(), 1.0), "no value");
-    }
 
     #[test]
     fn the_users_text_is_text() {

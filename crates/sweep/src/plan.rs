@@ -119,7 +119,8 @@ pub(crate) struct Plan {
     pub(crate) runs: Vec<Run>,
     /// Number of runs of each cell.
     counts: Vec<u32>,
-    base: u64,
+    /// Seed of the first run of each cell.
+    pub(crate) base: u64,
     spec: SweepSpec,
     metrics: Vec<Metric>,
     pub(crate) title: String,

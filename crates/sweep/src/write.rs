@@ -9,7 +9,11 @@ use bentpipe_report::csv;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Error> {
+/// Name of the page in the folder of a sweep or a search.
+pub const PAGE: &str = "report.html";
+
+/// Returns the table of which all files are made.
+pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<Table, Error> {
     let table = Table::read(manifest, store)?;
     let (drawn, left_out) = pictures::draw(&table);
     let mut files: Vec<(String, Vec<u8>)> = vec![
@@ -24,13 +28,14 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Err
     for SweepPlot { name, plot, .. } in &drawn {
         files.push((format!("{name}.svg"), plot.to_svg(bentpipe_plot::Mode::Standalone).into_bytes()));
     }
-    files.push(("report.html".to_owned(), page::page(&table, &drawn, left_out).into_bytes()));
+    files.push((PAGE.to_owned(), page::page(&table, &drawn, left_out).into_bytes()));
     for (name, bytes) in &files {
         write_file(&out.join(name), bytes)?;
     }
     // remove files of an earlier sweep, which would be mistaken for those of this one
     let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    remove_files(out, |name| stale(name) && !names.contains(name)).map_err(file_error(out))
+    remove_files(out, |name| stale(name) && !names.contains(name)).map_err(file_error(out))?;
+    Ok(table)
 }
 
 /// True for names of files that only some sweeps write.

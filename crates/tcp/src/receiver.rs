@@ -80,6 +80,12 @@ impl Receiver {
     pub fn received(&self) -> u64 {
         self.next - 1 - u64::from(self.fin_reached())
     }
+    /// Returns how many bytes ever arrived, those beyond a gap included.
+    pub fn arrived(&self) -> u64 {
+        let beyond: u64 = self.out_of_order().iter().map(|(left, right)| right - left).sum();
+        // a known FIN has a position, reached or beyond a gap
+        self.next - 1 + beyond - u64::from(self.fin.is_some())
+    }
     /// Returns the next position expected.
     #[inline]
     pub const fn next(&self) -> u64 {

@@ -141,7 +141,7 @@ pub fn terminal(judged: &[CheckResult]) -> String {
             [j.check.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
         })
         .collect();
-    aligned(&rows)
+    aligned(&rows, &[0, 4])
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use crate::expect::Expect;
 use crate::input::{self, Input};
 use crate::options::OptionValue;
 use crate::outcome::{Failure, NOT_FOUND, print, print_message, to_json};
-use crate::sweep::{print_summary, with_bar};
+use crate::progress::{Words, print_summary, with_progress};
 use bentpipe_os::Clock;
 use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Source, SweepSpec};
 use bentpipe_sweep::find::{Condition, Find as Search, Found};
-use bentpipe_sweep::{Error, Job};
+use bentpipe_sweep::{Error, Job, PAGE};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -69,10 +69,12 @@ pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
     };
     let mut search = Search { job, vary: range.vary.clone(), until };
     let clock = Clock::start();
-    let found = with_bar(|progress| bentpipe_sweep::find::find(&mut search, args.out.as_deref(), progress));
+    let words = Words { out: args.out.as_deref(), cells: "values" };
+    let found =
+        with_progress(words, |tell| bentpipe_sweep::find::find(&mut search, args.out.as_deref(), tell));
     let found = found.map_err(|error| failure(error, &range))?;
     if let Some(out) = &args.out {
-        print_summary(found.summary, out, clock);
+        print_summary(found.summary, out, Some(PAGE), clock);
     }
     print(&answer(&found, &search, args.json)?)?;
     Ok(if found.crossing.is_some() { 0 } else { NOT_FOUND })

@@ -286,7 +286,7 @@ fn expected(job: &FigureJob<'_>, plan: &Plan, claim: &Claim, quick: f64) -> (Bou
 }
 
 fn in_words(bounds: &Bounds, scale: f64, unit: &str) -> String {
-    let rounded = |v: f64| crate::page::rounded(v / scale);
+    let rounded = |v: f64| crate::rounding::rounded(v / scale);
     let words = match (bounds.low.is_finite(), bounds.high.is_finite()) {
         (true, true) => format!("{} to {} {unit}", rounded(bounds.low), rounded(bounds.high)),
         (false, _) if bounds.open => format!("below {} {unit}", rounded(bounds.high)),

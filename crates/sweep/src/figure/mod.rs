@@ -22,6 +22,7 @@ pub use tables::verdict_text;
 
 use crate::Summary;
 use crate::error::Error;
+use crate::progress::{Tell, Tracker};
 use crate::store::{Course, Store, missing_run_error, write_file};
 use crate::table::Estimate;
 use bentpipe_plot::Plot;
@@ -33,6 +34,9 @@ pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
 use std::path::Path;
 pub(crate) use tables::{COLUMNS, Heading, STATEMENT_STYLE, contents, fields, html_table, ours, points};
+
+/// Name of the page in the folder of a figure.
+pub const PAGE: &str = "index.html";
 
 /// A figure as requested.
 pub struct FigureJob<'a> {
@@ -57,12 +61,16 @@ pub struct FigureResult {
     pub runs: Summary,
     /// Statements in the order of the file.
     pub verdicts: Vec<StatementResult>,
+    /// The table of points, for a terminal.
+    points: String,
 }
 
 impl FigureResult {
-    /// Formats the verdicts for a terminal, ending in a newline; empty without statements.
+    /// Formats points and verdicts for a terminal, ending in a newline.
     pub fn to_text(&self) -> String {
-        verdict_text(&self.verdicts)
+        let verdicts = verdict_text(&self.verdicts);
+        let between = if verdicts.is_empty() { "" } else { "\n" };
+        format!("{}{between}{verdicts}", self.points)
     }
 
     /// Returns true if a statement differs from what the runs show, and its file does not say so.
@@ -105,31 +113,27 @@ pub fn check(job: &FigureJob<'_>) -> Result<(), Error> {
     Plan::new(job).map(|_| ())
 }
 
-/// Makes the missing runs of a figure, then its files in `out`. `progress` is called with the numbers of
-/// finished runs and of all runs.
+/// Makes the missing runs of a figure, then its files in `out`. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn figure(
-    job: &FigureJob<'_>,
-    out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<FigureResult, Error> {
+pub fn figure(job: &FigureJob<'_>, out: &Path, tell: Tell<'_>) -> Result<FigureResult, Error> {
     let pool = crate::threads(job.threads)?;
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
-    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
+    let (runs, cells) = run(job, &plan, (&pool, out), tell)?;
     let made = Made::new(job, &plan, cells);
     made.write_pictures(&out.join("figure"))?;
     let files = [
         ("points.csv", points(job, &plan, &made.cells)),
         ("verdicts.csv", tables::verdicts(&made.verdicts)),
-        ("index.html", tables::page(job, &plan, &made)),
+        (PAGE, tables::page(job, &plan, &made)),
     ];
     for (name, text) in &files {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    Ok(FigureResult { runs, verdicts: made.verdicts })
+    let points = tables::point_text(job, &plan, &made.cells);
+    Ok(FigureResult { runs, verdicts: made.verdicts, points })
 }
 
 /// A figure that was run, judged and drawn.
@@ -164,12 +168,12 @@ pub fn turned(
     job: &FigureJob<'_>,
     statement: usize,
     out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tell: Tell<'_>,
 ) -> Result<Option<(Summary, StatementResult)>, Error> {
     let Some(of) = job.file.statements.get(statement).filter(|s| s.known.is_some()) else { return Ok(None) };
     let pool = crate::threads(job.threads)?;
     let plan = pool.install(|| Plan::of(job, Some(statement)))?;
-    let (runs, cells) = run(job, &plan, (&pool, out), progress)?;
+    let (runs, cells) = run(job, &plan, (&pool, out), tell)?;
     // what is known is about the figure without `turn`
     let of = Statement { known: None, ..of.clone() };
     Ok(Some((runs, judge::judge(job, &plan, &cells, &of))))
@@ -180,34 +184,57 @@ fn run(
     job: &FigureJob<'_>,
     plan: &Plan,
     (pool, out): (&ThreadPool, &Path),
-    progress: &(dyn Fn(usize, usize) + Sync),
+    tell: Tell<'_>,
 ) -> Result<(Summary, Cells), Error> {
     let store = Store::open(out)?;
-    let runs: Vec<_> = plan.distinct().into_iter().map(|run| (job, plan, run)).collect();
-    let made = make_missing(&runs, (pool, &store), progress)?;
+    let made = make_missing(Wanted::of(job, plan, 0).collect(), (pool, &store), tell)?;
     Ok((made, pool.install(|| read(plan, &store))?))
 }
 
-/// Makes those runs of figures that are not in the store, in this order.
-pub(crate) fn make_missing(
-    all: &[(&FigureJob<'_>, &Plan, &Run)],
-    (pool, store): (&ThreadPool, &Store),
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Summary, Error> {
-    let missing: Vec<_> =
-        pool.install(|| all.par_iter().filter(|(.., run)| store.read(&run.key).is_none()).collect());
-    let kept = all.len() - missing.len();
-    let make = |(job, plan, run): &&(&FigureJob<'_>, &Plan, &Run)| {
-        let scenario = run.load(job)?;
-        crate::check_key(&plan.key(&scenario), &run.key)?;
-        let (report, course) = match &plan.recording {
+/// A run of a figure.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) job: &'a FigureJob<'a>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a Run,
+    /// Number of its cell among those of all figures that are made.
+    pub(crate) cell: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// Returns the runs of a figure. `before` is the number of cells of others.
+    pub(crate) fn of(job: &'a FigureJob<'a>, plan: &'a Plan, before: usize) -> impl Iterator<Item = Self> {
+        let wanted = move |run| Self { job, plan, run, cell: before + plan.cell(run) };
+        plan.distinct().into_iter().map(wanted)
+    }
+
+    fn make(&self, store: &Store) -> Result<(), Error> {
+        let scenario = self.run.load(self.job)?;
+        crate::check_key(&self.plan.key(&scenario), &self.run.key)?;
+        let (report, course) = match &self.plan.recording {
             Some(recording) => recording.run(&scenario),
             None => (bentpipe_sim::run(&scenario), Course::new()),
         };
-        store.write(&run.key, &report, &course)
-    };
-    crate::make_all(pool, &missing, kept, make, progress)?;
-    Ok(Summary { executed: missing.len(), already_stored: kept })
+        store.write(&self.run.key, &report, &course)
+    }
+}
+
+/// Makes those runs that are not in the store: the first one of each cell, then the others, in this order.
+pub(crate) fn make_missing(
+    mut missing: Vec<Wanted<'_>>,
+    (pool, store): (&ThreadPool, &Store),
+    tell: Tell<'_>,
+) -> Result<Summary, Error> {
+    let all = missing.len();
+    missing = pool
+        .install(|| missing.into_par_iter().filter(|wanted| store.read(&wanted.run.key).is_none()).collect());
+    let already_stored = all - missing.len();
+    // their times tell how long the others will take
+    missing.sort_by_key(|wanted| !wanted.run.first);
+    let tracker = Tracker::new(pool.current_num_threads(), false, tell);
+    tracker.announce(already_stored, missing.iter().map(|wanted| wanted.cell));
+    crate::make_all(pool, &missing, |wanted| wanted.cell, |wanted| wanted.make(store), &tracker)?;
+    Ok(Summary { executed: missing.len(), already_stored })
 }
 
 /// Reads the values of all runs.

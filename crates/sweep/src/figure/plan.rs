@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     /// Name in the store.
     pub(crate) key: String,
+    /// True for the first one of its cell.
+    pub(crate) first: bool,
     /// Simulated time times flows, s: about how long it takes, for an order.
     pub(crate) cost: f64,
     at: At,
@@ -49,6 +51,14 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// Returns the number of its cells with runs.
+    const fn cells(&self) -> usize {
+        match self {
+            Self::Runs(_, sets) => sets.len(),
+            Self::Formula(..) | Self::Nothing(_) => 0,
+        }
+    }
+
     pub(crate) fn unit(&self) -> Unit {
         match self {
             Self::Runs(measure, _) | Self::Nothing(measure) => measure.unit(),
@@ -141,7 +151,7 @@ impl Plan {
             let run = |seed| {
                 let scenario = load(job, at, Some(seed))?;
                 let cost = scenario.duration.as_secs_f64() * scenario.flows.len() as f64;
-                Ok(Run { seed, key: self.key(&scenario), cost, at })
+                Ok(Run { seed, key: self.key(&scenario), first: seed == first.seed, cost, at })
             };
             Ok(RunSet { runs: (first.seed..end).map(run).collect::<Result<_, Error>>()? })
         };
@@ -173,6 +183,16 @@ impl Plan {
     pub(crate) fn key(&self, scenario: &Scenario) -> String {
         let key = run_key(scenario);
         self.recording.as_ref().map_or_else(|| key.clone(), |r| r.key(&key))
+    }
+
+    /// Returns a number for the curve and the value of x of a run.
+    pub(crate) fn cell(&self, run: &Run) -> usize {
+        self.curves[..run.at.curve].iter().map(Origin::cells).sum::<usize>() + run.at.x
+    }
+
+    /// Returns how many of these numbers there are.
+    pub(crate) fn cells(&self) -> usize {
+        self.curves.iter().map(Origin::cells).sum()
     }
 
     /// Returns all runs, each once: curves of a table may have the same ones.

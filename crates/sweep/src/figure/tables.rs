@@ -4,8 +4,10 @@ use super::draw::vertical;
 use super::judge::{StatementResult, Verdict};
 use super::plan::{Origin, Plan};
 use super::{Cells, FigureJob, Made};
-use crate::page::{escape, foot, head, mean_and_half_width, rounded};
+use crate::page::{escape, foot, head};
+use crate::rounding::{mean_and_half_width, rounded};
 use crate::table::CellStatistics;
+use crate::text::cut;
 use bentpipe_plot::{Mode, Plot};
 use bentpipe_report::{aligned, csv};
 use bentpipe_scenario::figure_file::PrintedPoint;
@@ -110,7 +112,7 @@ pub fn verdict_text(all: &[StatementResult]) -> String {
             format!("{}{at}", v.text),
         ]
     };
-    let table = aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>());
+    let table = aligned(&core::iter::once(head).chain(all.iter().map(row)).collect::<Vec<_>>(), &[0, 4]);
     let notes = all.iter().filter_map(known).map(|note| format!("note: {note}\n"));
     core::iter::once(table).chain(notes).collect()
 }
@@ -231,35 +233,44 @@ fn statements(out: &mut String, verdicts: &[StatementResult], heading: Heading) 
     *out += end;
 }
 
-fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells, heading: Heading) {
+/// Returns the table of points; the first row is its head.
+fn point_rows(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Vec<Vec<String>> {
     let (label, scale) = vertical(plan);
-    let label = if label.is_empty() { "mean" } else { &label };
+    let label = if label.is_empty() { "mean".to_owned() } else { label };
     let across = job.file.across.as_ref();
-    let mut rows = Vec::new();
+    let head = [Some("curve".to_owned()), across.map(|a| a.label.clone()), Some(label)];
+    let head = head.into_iter().flatten().chain(["runs with a value".to_owned()]);
+    let mut rows = vec![head.collect()];
     for (curve, cells) in job.file.curves.iter().zip(cells) {
         for (n, cell) in cells.iter().enumerate() {
             let estimate = cell.estimate();
             let value = mean_and_half_width(&estimate.into(), scale);
             let x = across.map(|a| a.values[n].value.clone());
-            let row = [
-                Some(curve.name.value.clone()),
-                x,
-                Some(value),
-                Some(if cell.runs == 0 {
-                    "a formula".to_owned()
-                } else {
-                    format!("{} of {}", estimate.n, estimate.of)
-                }),
-            ];
-            rows.push(row.into_iter().flatten().collect());
+            let row = [Some(curve.name.value.clone()), x, Some(value)];
+            let runs = if cell.runs == 0 {
+                "a formula".to_owned()
+            } else {
+                format!("{} of {}", estimate.n, estimate.of)
+            };
+            rows.push(row.into_iter().flatten().chain([runs]).collect());
         }
     }
-    let head = [Some("curve"), across.map(|a| a.label.as_str()), Some(label), Some("runs with a value")];
+    rows
+}
+
+/// Formats the points for a terminal.
+pub(crate) fn point_text(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> String {
+    cut(point_rows(job, plan, cells), &[0], "points are in points.csv and on the page")
+}
+
+fn values(out: &mut String, job: &FigureJob<'_>, plan: &Plan, cells: &Cells, heading: Heading) {
+    let mut rows = point_rows(job, plan, cells).into_iter();
+    let head = rows.next().unwrap_or_default();
     let (begin, end) = match heading {
         Heading::Section => heading.around("Points"),
         Heading::Below => ("<details>\n<summary>Points</summary>\n".to_owned(), "</details>\n"),
     };
     *out += &begin;
-    table(out, &head.into_iter().flatten().collect::<Vec<_>>(), rows.into_iter());
+    table(out, &head.iter().map(String::as_str).collect::<Vec<_>>(), rows);
     *out += end;
 }

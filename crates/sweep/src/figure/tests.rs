@@ -131,7 +131,7 @@ fn with_job<T>(text: &str, quick: bool, f: impl FnOnce(&FigureJob<'_>) -> T) -> 
 }
 
 fn make(text: &str, out: &str, quick: bool) -> Result<FigureResult, Error> {
-    with_job(text, quick, |job| figure(job, &folder(out), &|_, _| {}))?
+    with_job(text, quick, |job| figure(job, &folder(out), &|_| {}))?
 }
 
 /// Judges cells with these values: curves, then values of x, then seeds.

@@ -17,6 +17,7 @@ pub use vary::Vary;
 
 use crate::error::{Error, metric_error};
 use crate::plan::{Job, Plan, Run};
+use crate::progress::{Tell, Tracker};
 use crate::store::{Course, Store};
 use crate::{Summary, execute_run, threads};
 use bentpipe_report::Report;
@@ -53,29 +54,26 @@ pub struct Found {
     points: Vec<Point>,
 }
 
-/// Runs `find`. Without `out` nothing is written. `progress` is called with the numbers of finished runs and
-/// of runs known so far.
+/// Runs `find`. Without `out` nothing is written. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn find(
-    find: &mut Find<'_>,
-    out: Option<&Path>,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Found, Error> {
+pub fn find(find: &mut Find<'_>, out: Option<&Path>, tell: Tell<'_>) -> Result<Found, Error> {
     check(find)?;
     let vary = &find.vary;
     // both bounds are known to be fine: what only a fraction breaks is a count
     let half = |vary: &Vary| find.job.load_with(&vary.name, &vary.text(vary.low + 0.5)).is_err();
     let whole = vary.may_be_whole() && (vary.counts_pieces() || half(vary));
     find.vary.whole = whole;
+    let pool = threads(find.job.threads)?;
     let mut runner = Runner {
         find,
-        pool: threads(find.job.threads)?,
+        tracker: Tracker::new(pool.current_num_threads(), true, tell),
+        pool,
         store: out.map(Store::open).transpose()?,
         title: String::new(),
         summary: Summary { executed: 0, already_stored: 0 },
-        progress,
+        values: 0,
     };
     let (points, crossing) = search(&find.vary, &find.until, &mut |values| runner.evaluate(values))?;
     let Runner { summary, title, .. } = runner;
@@ -125,7 +123,9 @@ struct Runner<'a> {
     store: Option<Store>,
     title: String,
     summary: Summary,
-    progress: &'a (dyn Fn(usize, usize) + Sync),
+    tracker: Tracker<'a>,
+    /// Number of values tried so far.
+    values: usize,
 }
 
 impl Runner<'_> {
@@ -134,19 +134,15 @@ impl Runner<'_> {
         let job = self.find.job_of(values);
         let mut plan = Plan::new(&job)?;
         self.pool.install(|| plan.compute_keys(&job))?;
-        let before = self.summary.executed + self.summary.already_stored;
-        (self.progress)(before, before + plan.runs.len());
-        let results: Vec<(Option<f64>, bool)> = self.pool.install(|| {
-            plan.runs
-                .par_iter()
-                .with_max_len(1)
-                .map(|run| self.value(&job, &plan, run))
-                .collect::<Result<_, _>>()
-        })?;
+        let cell = |run: &Run| self.values + run.cell;
+        self.tracker.announce(0, plan.runs.iter().map(cell));
+        let one = |run: &Run| self.tracker.run(cell(run), || self.value(&job, &plan, run), |(_, kept)| !kept);
+        let results: Vec<(Option<f64>, bool)> =
+            self.pool.install(|| plan.runs.par_iter().with_max_len(1).map(one).collect::<Result<_, _>>())?;
         let kept = results.iter().filter(|(_, kept)| *kept).count();
         self.summary.already_stored += kept;
         self.summary.executed += results.len() - kept;
-        (self.progress)(before + results.len(), before + results.len());
+        self.values += values.len();
         // runs are in the order of cells and seeds
         let mut of_values = vec![Vec::new(); values.len()];
         for (run, (value, _)) in plan.runs.iter().zip(results) {

@@ -6,6 +6,7 @@ use crate::page;
 use crate::pictures::unit;
 use crate::store::write_file;
 use crate::table::Table;
+use crate::write::PAGE;
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Mode, Plot, Point, Style};
 use bentpipe_report::csv;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub(super) fn write(found: &Found, find: &Find<'_>, out: &Path) -> Result<(), Er
     let plot = picture(found, find);
     write_file(&out.join("points.csv"), points(found, find).as_bytes())?;
     write_file(&out.join("crossing.svg"), plot.to_svg(Mode::Standalone).as_bytes())?;
-    write_file(&out.join("report.html"), html(found, find, plot).as_bytes())
+    write_file(&out.join(PAGE), html(found, find, plot).as_bytes())
 }
 
 fn html(found: &Found, find: &Find<'_>, plot: Plot) -> String {

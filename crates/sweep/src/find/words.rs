@@ -3,6 +3,7 @@
 use super::search::{Crossing, Point};
 use super::vary::number;
 use super::{Condition, Find, Found};
+use crate::rounding::{at_step, exponent};
 use core::fmt::Write as _;
 
 impl Found {
@@ -105,20 +106,11 @@ fn rounded(crossing: &Crossing, whole: bool) -> [String; 3] {
         let value = significant(value, digits as usize + 1);
         if largest < step || (1e-3..1e7).contains(&value.abs()) {
             // not more than six digits
-            let places = -step.max(largest - 5);
-            let text = format!("{value:.places$}", places = places.max(0) as usize);
-            let is_zero = text.parse() == Ok(0.0);
-            if is_zero { text.trim_start_matches('-').to_owned() } else { text }
+            at_step(value, step.max(largest - 5).min(0))
         } else {
             format!("{value:.places$e}", places = digits as usize)
         }
     })
-}
-
-/// The power of ten of the first digit.
-fn exponent(value: f64) -> i32 {
-    let text = format!("{value:e}");
-    text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

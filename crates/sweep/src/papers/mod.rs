@@ -13,7 +13,8 @@ pub use items::{Item, Paper, read};
 
 use crate::Summary;
 use crate::error::{Error, file_error};
-use crate::figure::{self, FigureJob, Made, Plan, Verdict};
+use crate::figure::{self, FigureJob, Made, PAGE, Plan, Verdict, Wanted};
+use crate::progress::Tell;
 use crate::store::{Store, write_file};
 use items::Judged;
 use rayon::prelude::*;
@@ -63,21 +64,16 @@ pub struct PapersResult {
 }
 
 /// Makes the missing runs of all figures, the costliest first, then `index.html`, `verdicts.csv`,
-/// `statements.csv` and the files in `figures/`. `progress` is called with the numbers of finished runs and of
-/// all runs.
+/// `statements.csv` and the files in `figures/`. `tell` is called after every run.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn papers(
-    job: &PapersJob<'_>,
-    out: &Path,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<PapersResult, Error> {
+pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersResult, Error> {
     let pool = crate::threads(job.threads)?;
     let plans: Vec<Plan> =
         pool.install(|| job.figures.iter().map(|f| Plan::new(&f.job)).collect::<Result<_, _>>())?;
     let store = Store::open(out)?;
-    let runs = figure::make_missing(&in_order(job, &plans), (&pool, &store), progress)?;
+    let runs = figure::make_missing(in_order(job, &plans), (&pool, &store), tell)?;
     let folder = out.join("figures");
     fs::create_dir_all(&folder).map_err(file_error(&folder))?;
     let make = |(figure, plan): (&Figure<'_>, &Plan)| {
@@ -96,7 +92,7 @@ pub fn papers(
     for (name, text) in [
         ("verdicts.csv", tables::verdicts(&items)),
         ("statements.csv", tables::statements(&statements)),
-        ("index.html", page::page(job, &plans, &made, &statements, &items)),
+        (PAGE, page::page(job, &plans, &made, &statements, &items)),
     ] {
         write_file(&out.join(name), text.as_bytes())?;
     }
@@ -105,19 +101,14 @@ pub fn papers(
 }
 
 /// Returns each run once, the costliest first, so that no long one is left for the end.
-fn in_order<'a>(
-    job: &'a PapersJob<'_>,
-    plans: &'a [Plan],
-) -> Vec<(&'a FigureJob<'a>, &'a Plan, &'a figure::Run)> {
-    let mut seen = BTreeSet::new();
-    let each = job.figures.iter().zip(plans);
-    let mut all: Vec<_> = each
-        .flat_map(|(figure, plan)| plan.distinct().into_iter().map(move |run| (&figure.job, plan, run)))
-        .filter(|(.., run)| seen.insert(run.key.as_str()))
-        .collect();
-    all.sort_by(|(a, _, x), (b, _, y)| {
-        Reverse(a.file.cost).cmp(&Reverse(b.file.cost)).then_with(|| y.cost.total_cmp(&x.cost))
-    });
+fn in_order<'a>(job: &'a PapersJob<'_>, plans: &'a [Plan]) -> Vec<Wanted<'a>> {
+    let (mut seen, mut all, mut cells) = (BTreeSet::new(), Vec::new(), 0);
+    for (figure, plan) in job.figures.iter().zip(plans) {
+        all.extend(Wanted::of(&figure.job, plan, cells).filter(|w| seen.insert(w.run.key.as_str())));
+        cells += plan.cells();
+    }
+    let class = |wanted: &Wanted<'_>| Reverse(wanted.job.file.cost);
+    all.sort_by(|a, b| class(a).cmp(&class(b)).then_with(|| b.run.cost.total_cmp(&a.run.cost)));
     all
 }
 

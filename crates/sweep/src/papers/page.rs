@@ -6,7 +6,8 @@ use super::{Figure, Paper, PapersJob};
 use crate::figure::{
     Heading, Made, Plan, STATEMENT_STYLE, StatementResult, Verdict, contents, html_table, ours,
 };
-use crate::page::{escape, foot, head, rounded};
+use crate::page::{escape, foot, head};
+use crate::rounding::rounded;
 use core::fmt::Write as _;
 use std::collections::BTreeSet;
 

@@ -72,7 +72,7 @@ fn written(out: &Path) -> BTreeMap<String, Vec<u8>> {
 fn figures_share_runs_and_an_item_has_the_verdict_of_its_worst_statement() {
     let out = folder("whole");
     let files = files();
-    let made = with_job(&files, |job| papers(job, &out, &|_, _| {})).unwrap();
+    let made = with_job(&files, |job| papers(job, &out, &|_| {})).unwrap();
     assert_eq!((made.runs.executed, made.runs.already_stored), (8, 0));
     assert!(made.differs);
     let first = written(&out);
@@ -96,7 +96,7 @@ fn figures_share_runs_and_an_item_has_the_verdict_of_its_worst_statement() {
     for run in fs::read_dir(out.join("runs")).unwrap().take(3) {
         fs::remove_file(run.unwrap().path()).unwrap();
     }
-    let again = with_job(&files, |job| papers(job, &out, &|_, _| {})).unwrap();
+    let again = with_job(&files, |job| papers(job, &out, &|_| {})).unwrap();
     assert_eq!((again.runs.executed, again.runs.already_stored), (3, 5));
     assert!(written(&out) == first, "the bytes differ");
     fs::remove_dir_all(out).unwrap();
@@ -105,7 +105,7 @@ fn figures_share_runs_and_an_item_has_the_verdict_of_its_worst_statement() {
 #[test]
 fn the_text_counts_items_and_says_what_differs_and_what_was_not_run() {
     let out = folder("text");
-    let made = with_job(&files(), |job| papers(job, &out, &|_, _| {})).unwrap();
+    let made = with_job(&files(), |job| papers(job, &out, &|_| {})).unwrap();
     for line in [
         "paper  agrees  differs  not-run\n000         1        1        0  first\n001         0        0        1  second\n\
          items       1        1        1\n",
@@ -122,7 +122,7 @@ fn the_text_counts_items_and_says_what_differs_and_what_was_not_run() {
 fn the_costliest_runs_are_the_first() {
     with_job(&files(), |job| {
         let plans: Vec<Plan> = job.figures.iter().map(|f| Plan::new(&f.job).unwrap()).collect();
-        let classes: Vec<_> = in_order(job, &plans).iter().map(|(job, ..)| job.file.cost).collect();
+        let classes: Vec<_> = in_order(job, &plans).iter().map(|wanted| wanted.job.file.cost).collect();
         assert_eq!(classes.len(), 8);
         assert!(classes.windows(2).all(|two| two[0] >= two[1]), "{classes:?}");
     });

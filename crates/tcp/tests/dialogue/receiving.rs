@@ -36,6 +36,21 @@ fn data_is_reassembled() {
     assert_eq!((d.conn.readable(), d.conn.received()), (3500, 3500));
 }
 
+/// A byte beyond a gap has arrived, once, and the position of a FIN is no byte.
+#[test]
+fn what_arrived_is_counted_before_it_is_in_order() {
+    let mut d = Dialogue::established(plain());
+    let counts = |d: &Dialogue| (d.conn.received(), d.conn.receiver().arrived());
+    d.gets(nth(2)).gets(nth(2)).gets(Seg { seq: 2501, len: 1000, ..ACK });
+    assert_eq!(counts(&d), (0, 1500));
+    d.gets(Seg { seq: 3501, len: 500, ..FIN });
+    assert_eq!(counts(&d), (0, 2000));
+    d.gets(nth(0));
+    assert_eq!(counts(&d), (1000, 3000));
+    d.gets(nth(1));
+    assert_eq!(counts(&d), (4000, 4000));
+}
+
 /// RFC 9293, section 3.8.6.3: without delayed ACKs each segment is acknowledged at once.
 #[test]
 fn without_delay_each_segment_is_acknowledged() {
