@@ -64,7 +64,7 @@ fn a_resumed_figure_over_time_has_the_same_bytes() {
     let job = |f: &dyn Fn(&super::FigureJob<'_>)| super::with_job(&text, false, f).unwrap();
     let out = folder("course-resumed");
     let make = |executed: usize| {
-        job(&|job| assert_eq!(super::figure(job, &out, &|_, _| {}).unwrap().runs.executed, executed));
+        job(&|job| assert_eq!(super::figure(job, &out, &|_| {}).unwrap().runs.executed, executed));
         ["points.csv", "index.html", "figure.svg"].map(|name| fs::read_to_string(out.join(name)).unwrap())
     };
     let first = make(2);

@@ -62,15 +62,15 @@ fn a_known_difference_is_judged_but_no_error() {
 fn what_turns_a_statement_comes_after_x() {
     let out = folder("turned");
     with_job(&file(), false, |job| {
-        let (runs, verdict) = turned(job, 0, &out, &|_, _| {}).unwrap().unwrap();
+        let (runs, verdict) = turned(job, 0, &out, &|_| {}).unwrap().unwrap();
         assert_eq!((runs.executed, verdict.verdict, verdict.ours), (2, Verdict::Agrees, Some(2.484_768)));
         assert_eq!(verdict_text(&[verdict]).lines().count(), 2, "no note");
-        let (runs, _) = turned(job, 0, &out, &|_, _| {}).unwrap().unwrap();
+        let (runs, _) = turned(job, 0, &out, &|_| {}).unwrap().unwrap();
         assert_eq!((runs.executed, runs.already_stored), (0, 2));
     })
     .unwrap();
     let plain = file().replace("differs = \"it is said to be faster\"\nturn = { loss = 0.02 }\n", "");
-    with_job(&plain, false, |job| assert_eq!(turned(job, 1, &out, &|_, _| {}).unwrap(), None)).unwrap();
+    with_job(&plain, false, |job| assert_eq!(turned(job, 1, &out, &|_| {}).unwrap(), None)).unwrap();
     std::fs::remove_dir_all(out).unwrap();
 }
 
