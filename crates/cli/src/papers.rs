@@ -26,7 +26,7 @@ pub(crate) struct Papers {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Shorter or fewer runs where a figure is long, and wider tolerances: at most two minutes on two cores
-    /// [default].
+    /// (default).
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// All seeds and lengths.
