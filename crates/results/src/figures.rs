@@ -236,8 +236,13 @@ fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     let bounds = [
         ("ssthresh_bytes", "slow-start threshold", Colour::Green, Dash::Dots),
         ("receive_window_bytes", "receive window", Colour::Purple, Dash::Mixed),
+        ("announced_window_bytes", "receive window without the gateway", Colour::Orange, Dash::Short),
     ];
-    for (key, name, tone, dash) in bounds {
+    let most = |key| maximum(column(f, key).iter().copied());
+    // only a gateway shows a sender more than its receiver announces
+    let is_changed = most("receive_window_bytes") > most("announced_window_bytes");
+    let bounds = &bounds[..if is_changed { 3 } else { 2 }];
+    for &(key, name, tone, dash) in bounds {
         let values = column(f, key);
         // a bound far above all other values would flatten them
         let shown: Vec<f64> =

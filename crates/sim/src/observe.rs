@@ -62,6 +62,11 @@ pub struct SenderCounters {
     timeouts: u64,
 }
 
+/// Writes what a receiving end knows into a row of [`FLOW_COLUMNS`]: the window that it announced.
+pub fn receiver_columns(c: &Connection, row: &mut [f64; FLOW_COLUMNS.len()]) {
+    row[9] = c.window().announced() as f64;
+}
+
 /// Writes what a sending end knows into a row of [`FLOW_COLUMNS`]: windows, bytes in flight, and the counts
 /// since `before`.
 pub fn sender_columns(c: &Connection, before: &mut SenderCounters, row: &mut [f64; FLOW_COLUMNS.len()]) {
@@ -152,6 +157,9 @@ impl Sampler {
         row[8] = delay.unwrap_or(f64::NAN);
         if let Some(c) = flow::sender(&net.sim, &ends) {
             sender_columns(c, &mut before.sender, &mut row);
+        }
+        if let Some(c) = flow::receiver(&net.sim, &ends) {
+            receiver_columns(c, &mut row);
         }
         row
     }

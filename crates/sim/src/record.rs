@@ -47,13 +47,13 @@ pub struct Column {
 
 /// Columns of a flow. Counts are those of the interval, other values those at its end unless noted. When
 /// intervals are merged, windows take the last value, counts are summed and all others averaged.
-pub const FLOW_COLUMNS: [&str; 9] = [
+pub const FLOW_COLUMNS: [&str; 10] = [
     // bytes delivered to the application in the interval x 8 / its length
     "goodput_bps",
     "cwnd_bytes",
     "ssthresh_bytes",
     "in_flight_bytes",
-    // the peer's receive window
+    // the peer's receive window as the sender knows it: a round trip old, and perhaps changed by a gateway
     "receive_window_bytes",
     // mean of the interval's samples
     "rtt_ms",
@@ -61,6 +61,8 @@ pub const FLOW_COLUMNS: [&str; 9] = [
     "timeouts",
     // UDP only: mean one-way delay in the interval
     "delay_ms",
+    // the window that the receiver announced last
+    "announced_window_bytes",
 ];
 
 /// Columns of a direction of a link. Counts and the peak are those of the interval.
@@ -98,7 +100,11 @@ pub enum Merge {
 /// Returns how a column of a record or of an instrument is merged.
 pub fn merge_of(key: &str) -> Merge {
     match key {
-        "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
+        "cwnd_bytes"
+        | "ssthresh_bytes"
+        | "in_flight_bytes"
+        | "receive_window_bytes"
+        | "announced_window_bytes" => Merge::Last,
         "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS | "bytes" | "packets_in_error"
         | "packets_dropped" | "errored_seconds" => Merge::Sum,
         "queue_peak_packets" => Merge::Max,

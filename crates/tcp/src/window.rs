@@ -24,6 +24,8 @@ pub struct ReceiveWindow {
     wished: u64,
     /// Right edge last advertised.
     edge: u64,
+    /// Window in the last header.
+    announced: u64,
     round_began: Instant,
     round_read: u64,
     /// Smoothed round trip as the receiver sees it; zero before the first sample.
@@ -74,6 +76,11 @@ impl ReceiveWindow {
         self.edge
     }
 
+    /// Returns the window that the last packet announced, in bytes.
+    pub const fn announced(&self) -> u64 {
+        self.announced
+    }
+
     /// Returns the present buffer in bytes.
     pub const fn buffer(&self) -> u64 {
         self.buffer
@@ -111,14 +118,16 @@ impl ReceiveWindow {
         if wished - self.edge >= largest.min(self.buffer / 2) || self.edge < next {
             self.edge = wished;
         }
-        let field = (self.edge - next) >> self.scale;
-        field.min(u64::from(u16::MAX)) as u16
+        let field = ((self.edge - next) >> self.scale).min(u64::from(u16::MAX));
+        self.announced = field << self.scale;
+        field as u16
     }
 
     /// Returns the unscaled window field of a SYN.
     pub fn advertise_syn(&mut self, next: u64) -> u16 {
         let window = self.buffer.min(u64::from(u16::MAX));
         self.edge = self.edge.max(next + window);
+        self.announced = window;
         window as u16
     }
 

@@ -10,7 +10,7 @@ use bentpipe_nodes::{Reader, ReaderState, Writer};
 use bentpipe_report::TcpReport;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_sim::build::writers;
-use bentpipe_sim::observe::{SenderCounters, sender_columns};
+use bentpipe_sim::observe::{SenderCounters, receiver_columns, sender_columns};
 use bentpipe_sim::record::FLOW_COLUMNS;
 use bentpipe_sim::report::{requests, sending_end, telnet};
 use bentpipe_tcp::Connection;
@@ -123,17 +123,25 @@ impl EngineFlow {
 
     /// The connection at the end that sends the data.
     pub(super) fn sender<'a>(&self, hosts: &'a EngineHosts) -> Option<&'a Connection> {
-        let end = &self.ends[usize::from(self.answers)];
+        self.connection(hosts, self.answers)
+    }
+
+    /// The connection at the opener's or the acceptor's end.
+    fn connection<'a>(&self, hosts: &'a EngineHosts, is_acceptor: bool) -> Option<&'a Connection> {
+        let end = &self.ends[usize::from(is_acceptor)];
         hosts.get(end.node)?.as_ref()?.connection(end.id?)
     }
 
-    /// Returns a row of the columns that the sender knows; goodput and delay stay empty.
+    /// Returns a row of the columns that the two ends know; goodput and delay stay empty.
     pub(super) fn row(&mut self, hosts: &EngineHosts) -> [f64; FLOW_COLUMNS.len()] {
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
         if let Some(connection) = self.sender(hosts) {
             sender_columns(connection, &mut self.before, &mut row);
             let rtt = connection.rtt().srtt();
             row[5] = if rtt.is_zero() { f64::NAN } else { rtt.as_millis_f64() };
+        }
+        if let Some(connection) = self.connection(hosts, !self.answers) {
+            receiver_columns(connection, &mut row);
         }
         row
     }
