@@ -56,7 +56,7 @@ const QUANTITIES: [Row; 24] = [
     row("ssthresh", Flow, "ssthresh_bytes", Bytes, Mean, "slow start threshold"),
     row("in_flight", Flow, "in_flight_bytes", Bytes, Sum, "data in flight"),
     row("receive_window", Flow, "receive_window_bytes", Bytes, Mean, "receive window that the sender sees"),
-    row("announced_window", Flow, "announced_window_bytes", Bytes, Mean, "receive window that the receiver announced last"),
+    row("announced_window", Flow, "announced_window_bytes", Bytes, Mean, "window that receivers announced"),
     row("rtt", Flow, "rtt_ms", Milliseconds, Mean, "round-trip time"),
     row("retransmits", Flow, "retransmits", Count, Sum, "retransmissions"),
     row("timeouts", Flow, "timeouts", Count, Sum, "retransmission timeouts"),
