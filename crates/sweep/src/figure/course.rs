@@ -50,12 +50,13 @@ use Unit::{Bytes, Count, Decibels, Milliseconds, Rate, Ratio};
 /// Every quantity. Within a step a column is merged as in the record: rates and shares are averaged, windows
 /// are those at its end, counts are summed, and the queue's peak is the longest.
 #[rustfmt::skip]
-const QUANTITIES: [Row; 23] = [
+const QUANTITIES: [Row; 24] = [
     row("goodput", Flow, "goodput_bps", Rate, Sum, "goodput"),
     row("cwnd", Flow, "cwnd_bytes", Bytes, Mean, "congestion window"),
     row("ssthresh", Flow, "ssthresh_bytes", Bytes, Mean, "slow start threshold"),
     row("in_flight", Flow, "in_flight_bytes", Bytes, Sum, "data in flight"),
     row("receive_window", Flow, "receive_window_bytes", Bytes, Mean, "receive window that the sender sees"),
+    row("announced_window", Flow, "announced_window_bytes", Bytes, Mean, "window that receivers announced"),
     row("rtt", Flow, "rtt_ms", Milliseconds, Mean, "round-trip time"),
     row("retransmits", Flow, "retransmits", Count, Sum, "retransmissions"),
     row("timeouts", Flow, "timeouts", Count, Sum, "retransmission timeouts"),
