@@ -65,9 +65,9 @@ pub(crate) enum Command {
     Figure(figure::Figure),
     /// Make the figures and tables of five papers, and say where they agree and where they differ.
     ///
-    /// Writes index.html, verdicts.csv, statements.csv and figures/, and prints the verdicts. Finished runs are
-    /// kept: after an interrupt the same command continues. Exit status 3 if a statement differs that is not
-    /// known to differ.
+    /// Writes index.html, verdicts.csv, statements.csv and figures/, and prints the verdicts. Finished runs
+    /// are kept: after an interrupt the same command continues. Exit status 3 if a statement differs that is
+    /// not known to differ.
     #[command(after_help = papers::EXAMPLES)]
     Papers(papers::Papers),
     /// Check a scenario and print it as TOML with all defaults filled in.

@@ -68,7 +68,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    pub(crate) fn count(&mut self, client: IpAddr, news: &LargestWindow) {
+    pub(crate) fn count(&mut self, client: IpAddr, news: LargestWindow) {
         if let Some((before, was_accelerated)) = news.before {
             let class = &mut self.classes[usize::from(before)];
             class.connections -= 1;
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn each_connection_and_each_client_counts_once_with_its_largest_window() {
         let mut census = Census::default();
-        census.count(client(1), &news(17_520, None));
-        census.count(client(1), &news(65_535, None));
-        census.count(client(1), &news(16_384, None));
-        census.count(client(2), &news(64_240, None));
-        census.count(client(2), &news(6 << 20, Some(64_240)));
+        census.count(client(1), news(17_520, None));
+        census.count(client(1), news(65_535, None));
+        census.count(client(1), news(16_384, None));
+        census.count(client(2), news(64_240, None));
+        census.count(client(2), news(6 << 20, Some(64_240)));
         let class = |window, connections, clients| WindowClass {
             window: Size(window),
             connections,
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn its_memory_is_bounded() {
         let mut census = Census::default();
-        (0..=CLIENTS as u32).for_each(|n| census.count(client(n), &news(65_535, None)));
+        (0..=CLIENTS as u32).for_each(|n| census.count(client(n), news(65_535, None)));
         let all = census.classes()[0];
         assert_eq!((all.connections, all.clients), (CLIENTS as u64 + 1, CLIENTS as u64));
         assert!(census.is_full);

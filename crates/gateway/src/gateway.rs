@@ -164,11 +164,13 @@ impl Gateway {
             (trip, e.note_window(side, &packet))
         });
         let (trip, window) = seen.unwrap_or_default();
-        trip.into_iter().for_each(|trip| self.census.sample(trip));
+        if let Some(trip) = trip {
+            self.census.sample(trip);
+        }
         if let Some(window) = window {
             // in simulations hosts may have no real addresses
             let client = cx.address(packet.src).unwrap_or_else(|| Ipv4Addr::from(packet.src.0).into());
-            self.census.count(client, &window);
+            self.census.count(client, window);
         }
         self.wake(id);
         if side == 0 && self.table.get(id).is_some_and(|e| e.pass_reason.is_none()) {

@@ -89,9 +89,13 @@ fn recorded(sets: &[(&str, &str)]) -> Record {
 fn the_window_that_the_receiver_announces_is_recorded_beside_the_one_shown() {
     let record = recorded(&[]);
     let last = |flow: usize, key: &str| record.flows[flow].column(key).unwrap().last().copied().unwrap();
-    assert_eq!(last(0, "announced_window_bytes"), 65_535.0);
+    assert_eq!(last(0, "announced_window_bytes") as u64, 65_535);
     assert!(last(0, "receive_window_bytes") > 2.9e6, "{}", last(0, "receive_window_bytes"));
-    assert_eq!(last(1, "announced_window_bytes"), last(1, "receive_window_bytes"), "no gateway");
+    assert_eq!(
+        last(1, "announced_window_bytes") as u64,
+        last(1, "receive_window_bytes") as u64,
+        "no gateway"
+    );
 }
 
 /// Over WINDS every round trip of slow start finds the channel of the ACKs released, and waits 4.75 s for a

@@ -90,7 +90,8 @@ pub(super) fn id(paper: &str, number: u64) -> String {
 }
 
 /// Returns the items of papers in their order. The verdict is that of the worst statement, and
-/// [`Verdict::NotRun`] only if none was run. Items without a statement are left out unless their paper is `whole`.
+/// [`Verdict::NotRun`] only if none was run. Items without a statement are left out unless their paper is
+/// `whole`.
 pub(super) fn judge<'a>(
     papers: &'a [Paper],
     statements: &[Judged<'a>],
