@@ -20,6 +20,7 @@ pub mod rng;
 pub mod seq;
 pub mod signal;
 pub mod time;
+mod too_big;
 pub mod trace;
 pub mod units;
 
@@ -30,11 +31,12 @@ pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
     Addr, Body, Ecn, Flags, IpVersion, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader,
-    Timestamps, TooBig, mix,
+    Timestamps, mix,
 };
 pub use prefix::Prefix;
 pub use rng::{Purpose, Rng, RngSlot, fnv1a};
 pub use seq::Seq;
 pub use signal::Signal;
 pub use time::{Duration, Instant};
+pub use too_big::TooBig;
 pub use units::{Dscp, Probability, Rate, Size};

@@ -161,7 +161,7 @@ mod tests {
         assert!((dish.attenuation(at) - 3.0 * halves * halves).abs() < 1e-9);
     }
 
-    /// In dB the loss grows with the square of the frequency, so the ratio of uplink and downlink is constant.
+    /// In dB the loss grows with the square of the frequency: uplink and downlink have a constant ratio.
     #[test]
     fn the_uplink_loses_more_than_the_downlink_by_the_square_of_the_frequencies() {
         let down = Dish::new(Pointing::default());

@@ -30,7 +30,7 @@ fn a_gateway_takes_rate_and_framing_of_its_hop() {
     assert_eq!((config.mode, config.copies, config.accelerate), (Mode::Open, Copies::Auto, true));
 }
 
-/// A gateway sends what it holds again as it got it, so a sender that is told of an MTU behind it tries in vain.
+/// A gateway sends what it holds again as it got it, so telling the sender of an MTU behind it is in vain.
 #[test]
 fn a_gateway_is_not_before_a_link_that_refuses_long_packets() {
     let on_hop =
