@@ -50,6 +50,19 @@ impl Limits {
     }
 }
 
+/// What a hop carries in this time fits into the memory of one connection: with losses the sender is shown
+/// 2.25 bandwidth-delay products, a byte held costs 1.25 bytes of memory and more, a fifth of the limit is
+/// kept free, and the RTT over two geostationary hops is 1.5 s.
+const PER_FLOW: Duration = Duration::from_secs(6);
+
+impl Limits {
+    /// The limit of one connection on a hop of `rate` unless another one is configured: `least`, or more if
+    /// the hop holds more, within `memory`.
+    pub fn per_flow_on(&self, rate: Option<Rate>, least: Size) -> Size {
+        rate.map_or(least, |rate| rate.bytes_in(PER_FLOW).max(least)).min(self.memory)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -101,10 +114,17 @@ pub struct Config {
     pub rtt: Option<Duration>,
     /// How the receiver's window is predicted.
     pub mode: Mode,
+    /// Weight of the old value when measurements are smoothed, at least 0 and less than 1: TCP-SuperCharger,
+    /// equation (2), and the read rate of `Mode::Strict`. None: 7/8 for the RTT, 0.9 for the read rate.
+    pub alpha: Option<f64>,
+    /// Number of ACKs over which `Mode::Strict` measures the read rate, at least 1: equation (3).
+    pub k: u32,
     /// Share of the rate that is used: slightly below 1, so that no queue builds up behind the gateway.
     pub share: f64,
     /// How many copies of each packet are sent.
     pub copies: Copies,
+    /// Interval of keep-alives while the hop is idle and accelerated connections wait. None: there are none.
+    pub keep_alive: Option<Duration>,
     /// Resource limits.
     pub limits: Limits,
     /// Idle timeouts.
@@ -122,8 +142,11 @@ impl Default for Config {
             framing: Size::ZERO,
             rtt: None,
             mode: Mode::Open,
+            alpha: None,
+            k: 8,
             share: 0.995,
             copies: Copies::Auto,
+            keep_alive: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             accelerate: true,

@@ -94,6 +94,8 @@ pub struct Counters {
     pub timeouts: u64,
     /// Zero-window probes.
     pub probes: u64,
+    /// Bytes sent again to keep the channels of the hop.
+    pub keep_alives: u64,
     /// Packets that passed because there was no room to hold them.
     pub overflow: u64,
     /// Packets dropped because there was no room and others of their connection were queued before them.

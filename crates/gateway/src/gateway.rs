@@ -6,12 +6,14 @@
 
 mod admit;
 mod closing;
+mod keep_alive;
 mod queries;
 mod records;
 mod sleeping;
 
 pub use records::Restored;
 
+use crate::census::Census;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::priority::EF;
@@ -24,6 +26,7 @@ use crate::sides::{LAN, SATELLITE};
 use crate::table::{Class, HashKey, Key, NONE, Slab, Table};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, Purpose, Size, Slot};
 use core::fmt;
+use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
 const PORTS: [Port; 2] = [LAN, SATELLITE];
@@ -61,6 +64,7 @@ pub struct Gateway {
     /// Boxed: most connections are idle, and the state of an active one is large.
     flows: Slab<Box<Flow>>,
     sleeping: Slab<sleeping::SleepingFlow>,
+    keep_alive: keep_alive::KeepAlive,
     is_keyed: bool,
     /// The earliest wake-up requested and still pending.
     wake_requested_at: Instant,
@@ -68,6 +72,7 @@ pub struct Gateway {
     ended: VecDeque<FlowReport>,
     /// Connections whose records changed, if the driver fetches records.
     changed: Option<VecDeque<u32>>,
+    census: Census,
     fast: GoodputStats,
     left_alone: GoodputStats,
 }
@@ -80,11 +85,13 @@ impl Gateway {
             table: Table::new(&config.limits, HashKey::default()),
             flows: Slab::default(),
             sleeping: Slab::default(),
+            keep_alive: keep_alive::KeepAlive::default(),
             is_keyed: false,
             wake_requested_at: Instant::NEVER,
             due: Vec::new(),
             ended: VecDeque::new(),
             changed: None,
+            census: Census::default(),
             fast: GoodputStats::default(),
             left_alone: GoodputStats::default(),
             shared: Shared {
@@ -151,7 +158,18 @@ impl Gateway {
             self.stop_incomplete(cx, side, id);
         }
         let now = cx.now;
-        self.table.update(id, |e| e.note(side, &packet, now));
+        let seen = self.table.update(id, |e| {
+            let trip = e.handshake_rtt(side, &packet, now);
+            e.note(side, &packet, now);
+            (trip, e.note_window(side, &packet))
+        });
+        let (trip, window) = seen.unwrap_or_default();
+        trip.into_iter().for_each(|trip| self.census.sample(trip));
+        if let Some(window) = window {
+            // in simulations hosts may have no real addresses
+            let client = cx.address(packet.src).unwrap_or_else(|| Ipv4Addr::from(packet.src.0).into());
+            self.census.count(client, &window);
+        }
         self.wake(id);
         if side == 0 && self.table.get(id).is_some_and(|e| e.pass_reason.is_none()) {
             self.shared.shaper.mark(id, packet.dscp.get() == EF);
@@ -265,6 +283,9 @@ impl Gateway {
         let sent = flow.serve(cx, shared);
         let wants = flow.wants(cx.now, shared);
         shared.shaper.sent(cx.now, id, sent, wants);
+        if sent > Size::ZERO {
+            self.data_sent(cx, id);
+        }
         self.settle(cx, id);
     }
 
@@ -273,8 +294,8 @@ impl Gateway {
         if self.wake_requested_at <= cx.now {
             self.wake_requested_at = Instant::NEVER;
         }
-        let next = [self.table.wheel.next(), self.shared.shaper.deadline()].into_iter().flatten().min();
-        if let Some(at) = next.map(|at| at.max(cx.now))
+        let next = [self.table.wheel.next(), self.shared.shaper.deadline(), self.keep_alive_at()];
+        if let Some(at) = next.into_iter().flatten().min().map(|at| at.max(cx.now))
             && at < self.wake_requested_at
         {
             self.wake_requested_at = at;
@@ -285,6 +306,7 @@ impl Gateway {
     fn finish(&mut self, cx: &mut Cx<'_>) {
         self.timers(cx);
         self.serve(cx);
+        self.keep_hop(cx);
         self.request_wake(cx);
     }
 }

@@ -5,6 +5,7 @@
 //! packets: everything it sends is a packet that it received, possibly delayed, duplicated, cut, or with
 //! changed header fields. So a driver with real bytes only has to edit packets.
 
+mod census;
 mod config;
 mod counters;
 mod flow;
@@ -15,6 +16,7 @@ mod report;
 mod sides;
 mod table;
 
+pub use census::WindowClass;
 pub use config::{Config, Copies, Limits, Mode, Timeouts};
 pub use counters::{Counters, PassReason};
 pub use gateway::{Gateway, Restored};

@@ -1,5 +1,6 @@
 //! Reports: of one connection, of groups of connections, of the whole gateway.
 
+use crate::census::WindowClass;
 use crate::counters::{Counters, PassReason};
 use bentpipe_base::{Addr, Duration, Instant, Rate, Size, report_enum};
 
@@ -144,6 +145,15 @@ pub struct GatewayReport {
     pub held_peak: Size,
     /// Memory used for tracking connections, without held packets.
     pub footprint: Size,
+    /// Windows that the hosts behind the hop announced since the gateway started.
+    pub windows: Vec<WindowClass>,
+    /// There were more of these hosts than are counted.
+    pub more_clients: bool,
+    /// RTT of the hop in recent handshakes, or as configured.
+    pub hop_rtt: Option<Duration>,
+    /// Rate that each of the accelerated connections now using the hop can have; none if no rate is
+    /// configured.
+    pub fair_share: Option<Rate>,
     /// Ended connections that were accelerated.
     pub fast: GoodputStats,
     /// Ended connections of the control group.

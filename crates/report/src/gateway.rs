@@ -24,6 +24,9 @@ pub struct GatewayReport {
     pub copies: u64,
     /// Timeouts of the gateway itself.
     pub timeouts: u64,
+    /// Bytes sent again to keep the channels of the hop; only if the gateway was configured to do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alives: Option<u64>,
     /// Maximum number of bytes held.
     pub held_peak_bytes: u64,
     /// Packets received but not forwarded, by cause; only causes that occurred.
@@ -43,7 +46,7 @@ pub struct GatewayFlows {
 impl GatewayReport {
     pub(crate) fn line(&self) -> String {
         format!(
-            "gateway {}: {} accelerated{}; of {} {} lost in the hop, {} sent again and {} more that a receiver had no room for, {} ahead of losses; at most {} held{}",
+            "gateway {}: {} accelerated{}; of {} {} lost in the hop, {} sent again and {} more that a receiver had no room for, {} ahead of losses{}; at most {} held{}",
             self.name,
             counted(self.flows.accelerated, "flow"),
             by_cause("passed", &self.flows.passed),
@@ -52,6 +55,7 @@ impl GatewayReport {
             self.repairs,
             self.resent,
             if self.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", self.copies) },
+            self.keep_alives.map_or_else(String::new, |n| format!(", {}", counted(n, "keep-alive"))),
             bytes(self.held_peak_bytes),
             by_cause("not forwarded", &self.not_forwarded),
         )
@@ -97,7 +101,7 @@ mod tests {
     #[test]
     fn a_gateway_is_a_line() {
         let passed = [("mid_stream".to_owned(), 2), ("signed".to_owned(), 1)].into();
-        let report = GatewayReport {
+        let mut report = GatewayReport {
             name: "gw".into(),
             flows: GatewayFlows { accelerated: 1, passed },
             forwarded: 142_943,
@@ -106,11 +110,14 @@ mod tests {
             resent: 35_406,
             copies: 1,
             timeouts: 0,
+            keep_alives: None,
             held_peak_bytes: 3_140_000,
             not_forwarded: [("ack_withheld".to_owned(), 7)].into(),
         };
         let words = "gateway gw: 1 flow accelerated, 3 passed (2 mid stream, 1 signed); of 142943 packets 19 lost in the hop, 19 sent again and 35406 more that a receiver had no room for, 1 copy ahead of losses; at most 3.14 MB held, 7 not forwarded (7 ack withheld)";
         assert_eq!(report.line(), words);
+        report.keep_alives = Some(2);
+        assert_eq!(report.line(), words.replace("losses;", "losses, 2 keep-alives;"));
     }
 
     #[test]

@@ -321,6 +321,7 @@ value_or_word! {
     Duration "none" "",
     Decibel "auto" ": as much as the fade needs",
     Encoding "off" "",
+    f64 "auto" "",
 }
 
 /// A limit of more than zero, or none.

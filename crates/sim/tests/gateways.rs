@@ -5,10 +5,10 @@
 #[path = "../../scenario/tests/support/mod.rs"]
 mod support;
 
-use bentpipe_base::{Addr, Body};
+use bentpipe_base::{Addr, Body, Duration, Instant};
 use bentpipe_report::{Metric, Report};
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::{reference, run};
+use bentpipe_sim::{Record, RecordOptions, reference, run, run_recorded};
 use std::path::Path;
 use support::{DUMBBELL, GRAPH, SATELLITE, edit, loads};
 
@@ -74,6 +74,49 @@ fn a_live_network_passes_through_its_gateways() {
         assert_eq!((Some(at), arrived.body.slot()), (net.ports[to], handle));
         assert!(net.sim.take_arrived().is_none());
     }
+}
+
+/// The course of the first seconds of the paper's test bed.
+fn recorded(sets: &[(&str, &str)]) -> Record {
+    let mut scenario = file("supercharger", sets);
+    (scenario.duration, scenario.measure) = (Duration::from_secs(3), None);
+    run_recorded(&scenario, &RecordOptions::default(), |_| None).1
+}
+
+/// Figure 9 of TCP-SuperCharger: the receiver announces its 64 KB throughout, while the sender is shown what
+/// the hop needs.
+#[test]
+fn the_window_that_the_receiver_announces_is_recorded_beside_the_one_shown() {
+    let record = recorded(&[]);
+    let last = |flow: usize, key: &str| record.flows[flow].column(key).unwrap().last().copied().unwrap();
+    assert_eq!(last(0, "announced_window_bytes"), 65_535.0);
+    assert!(last(0, "receive_window_bytes") > 2.9e6, "{}", last(0, "receive_window_bytes"));
+    assert_eq!(last(1, "announced_window_bytes"), last(1, "receive_window_bytes"), "no gateway");
+}
+
+/// Over WINDS every round trip of slow start finds the channel of the ACKs released, and waits 4.75 s for a
+/// new one. A gateway that keeps the channel has a full hop after the round trips that slow start takes.
+#[test]
+fn keep_alives_of_a_gateway_keep_the_channel_of_the_acks() {
+    let goodput = |every: &str| {
+        let sets = [("gateway", "on"), ("gateway_keep_alive", every), ("rate", "2 Mbit/s")];
+        let mut scenario = file("winds", &sets);
+        scenario.duration = Duration::from_secs(60);
+        scenario.measure = Some((Instant::ZERO + Duration::from_secs(30), Instant::ZERO + scenario.duration));
+        let report = run(&scenario);
+        (report.flows[0].goodput_bps / 1e6, report.gateways[0].keep_alives)
+    };
+    let ((without, none), (with, some)) = (goodput("none"), goodput("0.15 s"));
+    assert!(with > 1.8 && without < 0.7 * with, "{with} and {without} Mbit/s");
+    assert!(none.is_none() && some.is_some_and(|n| n > 10), "{none:?} {some:?}");
+}
+
+/// 655 Mbit/s over one second hold 82 MB, more than the memory for a flow of slower hops.
+#[test]
+fn the_window_shown_on_a_fast_hop_is_what_it_holds() {
+    let record = recorded(&[("rate", "655 Mbit/s")]);
+    let shown = record.flows[0].column("receive_window_bytes").unwrap().last().copied().unwrap();
+    assert!(shown > 0.99 * 655e6 / 1514.0 * 1460.0 / 8.0, "{shown}");
 }
 
 /// W/T, counted with the 54 B of headers of each 1460 B of payload, as in the paper: flows without a

@@ -7,12 +7,12 @@ use super::engine::{Engine, EngineConfig, Event};
 use super::gateway_node::{ADDRESSES, call, gateway};
 use super::rate_routers::RateRouters;
 use super::resume::{self, RecordWriter};
-use crate::status::{FlowPage, FlowStats, GatewayCounters, NodeFigures};
-use bentpipe_base::{Addresses, Instant, NodeId, Size};
+use crate::status::{FlowPage, FlowStats, GatewayCounters, NodeFigures, WindowStats};
+use bentpipe_base::{Addresses, Instant, NodeId, Rate, Size};
 use bentpipe_driver::{
     Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, TurnHook, Unit, UnreadReason,
 };
-use bentpipe_gateway::{Config, FlowReport, Gateway, PassReason};
+use bentpipe_gateway::{Config, FlowReport, Gateway, GatewayReport, PassReason, WindowClass};
 use bentpipe_network::{ChainNode, Network};
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
@@ -134,10 +134,14 @@ impl RequestHandler {
             lost: self.lost.replace(self.lost.get().max(counters.losses)).max(counters.losses),
             repaired: counters.repairs + counters.resent,
             copied: counters.copies,
+            keep_alives: counters.keep_alives,
             not_forwarded: named(&counters.not_forwarded()),
             port_drops: named(&drops),
             data_path: named(&done),
             nodes: self.nodes(core),
+            windows: windows(&report),
+            hop_rtt_ms: report.hop_rtt.map(bentpipe_base::Duration::as_millis_f64),
+            more_clients: report.more_clients,
             rate: self.rate_routers.figures(),
         }
     }
@@ -173,7 +177,7 @@ impl RequestHandler {
             age_s: if report.end.is_some() { report.last } else { now }.since(report.opened).as_secs_f64(),
             bytes: report.bytes.map(|b| b.0),
             acked_bytes: report.delivered.0,
-            goodput_bps: report.goodput().map(bentpipe_base::Rate::bps),
+            goodput_bps: report.goodput().map(Rate::bps),
             rtt_ms: Some(report.hop_rtt.as_millis_f64()).filter(|ms| *ms > 0.0),
             window_bytes: report.advertised_by_receiver.0,
             shown_bytes: report.advertised_to_sender.0,
@@ -184,6 +188,23 @@ impl RequestHandler {
             swallowed: report.duplicates_dropped,
         }
     }
+}
+
+/// The census of announced windows, with what each means on this hop.
+fn windows(report: &GatewayReport) -> Vec<WindowStats> {
+    let stats = |class: &WindowClass| {
+        let limit = report.hop_rtt.and_then(|rtt| class.limit(rtt));
+        let gain = |(share, limit): (Rate, Rate)| (share.bps() as f64 / limit.bps() as f64).max(1.0);
+        WindowStats {
+            window_bytes: class.window.0,
+            clients: class.clients,
+            connections: class.connections,
+            accelerated: class.accelerated,
+            limit_bps: limit.map(Rate::bps),
+            gain: report.fair_share.zip(limit).map(gain),
+        }
+    };
+    report.windows.iter().map(stats).collect()
 }
 
 /// A running gateway.

@@ -89,7 +89,7 @@ pub struct Status {
 }
 
 /// Counters of a data path. Pairs are LAN and satellite, the side that packets came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayCounters {
     /// Connections accelerated now.
     pub accelerated: u64,
@@ -115,6 +115,9 @@ pub struct GatewayCounters {
     pub repaired: u64,
     /// Redundant copies sent before any loss.
     pub copied: u64,
+    /// Keep-alives of the hop.
+    #[serde(default)]
+    pub keep_alives: u64,
     /// Packets received and not forwarded, by cause.
     pub not_forwarded: Vec<(String, u64)>,
     /// Packets lost at the ports, by place.
@@ -126,9 +129,37 @@ pub struct GatewayCounters {
     /// Counters of nodes of kinds that are not built in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
+    /// Windows that the hosts behind the hop announced, smallest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowStats>,
+    /// RTT of the hop in recent handshakes, or as configured; null before it is known.
+    #[serde(default)]
+    pub hop_rtt_ms: Option<f64>,
+    /// There were more of these hosts than `windows` counts.
+    #[serde(default)]
+    pub more_clients: bool,
     /// Flow routers, one for each managed direction: `to_satellite`, `to_lan`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate: Vec<NodeFigures>,
+}
+
+/// Hosts behind the hop whose largest announced windows lie between two powers of two. Each connection and
+/// each host counts once, with its largest window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowStats {
+    /// The largest of these windows.
+    pub window_bytes: u64,
+    /// Hosts.
+    pub clients: u64,
+    /// Their connections since the start whose handshake was seen.
+    pub connections: u64,
+    /// Of these, accelerated ones.
+    pub accelerated: u64,
+    /// Rate that the window allows over the RTT of the hop; null before that is known.
+    pub limit_bps: Option<u64>,
+    /// How many times more an accelerated connection can have now: its share of the hop's rate over
+    /// `limit_bps`, at least 1; null without a configured rate or RTT.
+    pub gain: Option<f64>,
 }
 
 /// Counters of a node of a kind that is not built in, or of a flow router.

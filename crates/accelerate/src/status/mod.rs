@@ -11,6 +11,6 @@ mod records;
 pub use comparison::{Comparison, Groups, Verdict};
 pub use flow::{FlowPage, FlowStats};
 pub use http::Http;
-pub use messages::{GatewayCounters, NodeFigures, PAGE, Reply, Request, Status};
+pub use messages::{GatewayCounters, NodeFigures, PAGE, Reply, Request, Status, WindowStats};
 pub use prometheus::metrics;
 pub use records::Records;

@@ -3,7 +3,7 @@
 //! Labels are the gateway's name, directions, and the reasons and causes defined by the gateway: their number
 //! is bounded by the program, not by traffic. Per-connection and per-subscriber data is in the flow records.
 
-use super::messages::{NodeFigures, Status};
+use super::messages::{NodeFigures, Status, WindowStats};
 use core::fmt::Write as _;
 
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -30,11 +30,20 @@ pub fn metrics(status: &Status) -> String {
     page.one("hop_lost_packets_total", "Packets found lost on the hop.", figures.lost as f64);
     page.one("repaired_packets_total", "Packets sent again.", figures.repaired as f64);
     page.one("copied_packets_total", "Further copies sent ahead of any loss.", figures.copied as f64);
+    page.one("keep_alives_total", "Bytes sent again to keep the hop.", figures.keep_alives as f64);
     let help = "Packets that came in and did not go out, by cause.";
     page.many("not_forwarded_packets_total", help, "cause", &figures.not_forwarded);
     page.many("port_dropped_packets_total", "Packets that the ports lost.", "place", &figures.port_drops);
     let help = "Units that passed unread, by reason; shortages; turns that came late.";
     page.many("data_path_events_total", help, "event", &figures.data_path);
+    let windows = |of: fn(&WindowStats) -> u64| -> Vec<(String, u64)> {
+        let named = |w: &WindowStats| (w.window_bytes.next_power_of_two().to_string(), of(w));
+        figures.windows.iter().map(named).collect()
+    };
+    let help = "Hosts behind the hop, by their largest window: up to so many bytes.";
+    page.many("window_clients", help, "window", &windows(|w| w.clients));
+    let help = "Connections since the gateway began, by the largest window of their receiver.";
+    page.many("window_connections", help, "window", &windows(|w| w.connections));
     flow_routers(&mut page, &figures.rate);
     page.one("records_lost_total", "Flow records not written.", status.records_lost as f64);
     if let Some(sample) = &status.sample {

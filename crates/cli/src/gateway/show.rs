@@ -5,8 +5,9 @@ use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
 use bentpipe_accelerate::deploy::{Check, Sandbox};
 use bentpipe_accelerate::status::{
-    FlowPage, FlowStats, GatewayCounters, NodeFigures, Reply, Request, Status,
+    FlowPage, FlowStats, GatewayCounters, NodeFigures, Reply, Request, Status, WindowStats,
 };
+use bentpipe_base::Size;
 use bentpipe_service::Client;
 use core::fmt::Write as _;
 use serde_json::json;
@@ -86,14 +87,22 @@ pub(super) fn text(status: &Status) -> String {
     };
     let [lan, satellite] = status.throughput_bps.map(rate);
     line("traffic", &format!("{lan} to the satellite, {satellite} back"));
-    let GatewayCounters { accelerated, passing, connections, lost, repaired, copied, .. } = figures;
+    let GatewayCounters { accelerated, passing, connections, lost, repaired, copied, keep_alives, .. } =
+        figures;
     let why = listed(&figures.passing_why);
     let why = if why == "none" { String::new() } else { format!(" ({why})") };
     let now = format!("{accelerated} accelerated, {passing} passing{why}");
     line("connections", &format!("{now}, {connections} in all since the start"));
-    line("hop", &format!("{lost} packets lost, {repaired} sent again, {copied} further copies"));
+    let kept = if *keep_alives > 0 { format!(", {keep_alives} keep-alives") } else { String::new() };
+    line("hop", &format!("{lost} packets lost, {repaired} sent again, {copied} further copies{kept}"));
     line("held", &format!("{} B, at most {} B", figures.held_bytes, figures.held_peak_bytes));
     line("withheld", &listed(&figures.not_forwarded));
+    for (n, window) in figures.windows.iter().enumerate() {
+        line(if n == 0 { "windows" } else { "" }, &announced(window, figures.hop_rtt_ms));
+    }
+    if figures.more_clients {
+        line("", "and more clients than are counted");
+    }
     for router in &figures.rate {
         let name = if router.name == "to_lan" { "rate back" } else { "rate" };
         line(name, &told_rates(router));
@@ -118,6 +127,24 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(out, "NOTHING IS ACCELERATED: {bypass}");
     }
     out
+}
+
+/// How many hosts announce a window, what it allows on this hop, and what acceleration gains.
+fn announced(of: &WindowStats, rtt_ms: Option<f64>) -> String {
+    let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let (clients, all) = (counted(of.clients, "client"), counted(of.connections, "connection"));
+    let verb = if of.clients == 1 { "announces" } else { "announce" };
+    let window = Size(of.window_bytes);
+    let who = format!("{clients} {verb} up to {window} ({all}, {} accelerated)", of.accelerated);
+    let Some((limit, rtt)) = of.limit_bps.zip(rtt_ms) else {
+        return who + ": the RTT of the hop is not known yet";
+    };
+    let most = format!("{who}: at most {} over {rtt:.0} ms", rate(limit as f64));
+    match of.gain {
+        Some(gain) if gain > 1.0 => format!("{most}, {gain:.1} times as much with acceleration"),
+        Some(_) => most + ", more than its share of the hop",
+        None => most,
+    }
 }
 
 /// What a flow router gives, and its counts that are not zero.
@@ -209,6 +236,36 @@ sandbox      Landlock on, interface 7; seccomp on
 data thread  real-time priority 10
 ";
         assert_eq!(text(&sample().0), wanted);
+    }
+
+    #[test]
+    fn a_census_of_windows_says_what_each_would_gain() {
+        let (mut status, _) = sample();
+        let window = |window_bytes, clients, limit_bps, gain| WindowStats {
+            window_bytes,
+            clients,
+            connections: 40,
+            accelerated: 38,
+            limit_bps,
+            gain,
+        };
+        status.figures.hop_rtt_ms = Some(1003.2);
+        status.figures.windows = vec![
+            window(65_535, 12, Some(522_608), Some(45.7)),
+            window(6 << 20, 1, Some(50_170_000), Some(1.0)),
+            window(17_520, 0, Some(139_713), None),
+        ];
+        status.figures.more_clients = true;
+        let wanted = "
+windows      12 clients announce up to 65535 B (40 connections, 38 accelerated): at most 523 kbit/s over 1003 ms, 45.7 times as much with acceleration
+             1 client announces up to 6 MiB (40 connections, 38 accelerated): at most 50.2 Mbit/s over 1003 ms, more than its share of the hop
+             0 clients announce up to 17520 B (40 connections, 38 accelerated): at most 140 kbit/s over 1003 ms
+             and more clients than are counted
+";
+        assert!(text(&status).contains(wanted), "{}", text(&status));
+        status.figures.windows[0].limit_bps = None;
+        let unknown = "(40 connections, 38 accelerated): the RTT of the hop is not known yet\n";
+        assert!(text(&status).contains(unknown), "{}", text(&status));
     }
 
     #[test]

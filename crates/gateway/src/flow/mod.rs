@@ -25,6 +25,7 @@ mod forward;
 pub(crate) mod handshake;
 mod header;
 mod hop_rtt;
+mod keep_alive;
 mod model;
 mod next_send;
 pub(crate) mod passing;
@@ -86,6 +87,8 @@ pub(crate) struct Flow {
     /// A SYN with the same ports that does not belong to this connection: whether it came from the LAN, and
     /// the ACK number that its SYN/ACK must have.
     stray: Option<(bool, Seq)>,
+    /// Keep-alives that the receiver has not answered.
+    kept_alive: u8,
     /// Counted among the flows that use a good part of their share.
     active: bool,
     held_peak: u64,
@@ -100,7 +103,7 @@ impl Flow {
     /// Returns a flow with an empty handshake, whose SYN [`Flow::packet`] must process next, or with a
     /// restored one.
     pub(crate) fn new(shake: Handshake, config: &Config) -> Self {
-        let (trip, receiver) = (HopRtt::assuming(config.rtt), Receiver::new(config.mode));
+        let (trip, receiver) = (HopRtt::new(config), Receiver::new(config));
         Self { handshake: shake, una: 1, hop_rtt: trip, receiver, ..Self::default() }
     }
 

@@ -8,23 +8,24 @@
 //! counts packets forwarded between two ACKs where packets received are meant; the form above needs neither
 //! sum.
 //!
-//! - `Mode::Strict`: R as above over 8 ACKs, smoothed with 0.9, and (4'). While a receiver keeps up, a is at
-//!   its maximum and R is at most the arrival rate, so this grows by a window per round trip.
+//! - `Mode::Strict`: R as above over k ACKs, smoothed (`strict.rs`), and (4'). While a receiver keeps up, a
+//!   is at its maximum and R is at most the arrival rate, so this grows by a window per round trip.
 //! - `Mode::Open`: `reader.rs`.
 //!
 //! A smaller window before a hole is filled comes from the receiver's memory, not its application, and is
 //! ignored: the edge never moves left.
 
-use super::reader::{Reader, WindowUpdate};
-use crate::config::Mode;
-use bentpipe_base::{Duration, Instant};
+mod strict;
 
-/// ACKs per sample in strict mode.
-const STRIDE: u32 = 8;
+use super::reader::{Reader, WindowUpdate};
+use crate::config::{Config, Mode};
+use bentpipe_base::{Duration, Instant};
+use strict::ReadRate;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
-    mode: Mode,
+    /// In strict mode; none in open mode.
+    strict: Option<Box<ReadRate>>,
     pub(crate) edge: u64,
     pub(crate) largest: u64,
     /// The right edge when nothing was in flight last.
@@ -34,17 +35,14 @@ pub(crate) struct Receiver {
     /// The first ACK with the current acknowledgment number: that number and the window.
     first: (u64, u64),
     told: Instant,
-    /// Strict mode: the ACK that began the sample, R (0 if unknown), and ACKs in the sample.
-    sample: Option<(Instant, u64)>,
-    drain: f64,
-    acks: u32,
     /// Since when the window is closed.
     pub(crate) stopped: Option<Instant>,
 }
 
 impl Receiver {
-    pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, edge: 1, ..Self::default() }
+    pub(crate) fn new(config: &Config) -> Self {
+        let strict = (config.mode == Mode::Strict).then(|| Box::new(ReadRate::new(config)));
+        Self { strict, edge: 1, ..Self::default() }
     }
 
     /// The window left at `una`.
@@ -71,31 +69,16 @@ impl Receiver {
         if steady {
             self.largest = self.largest.max(window);
         }
-        match self.mode {
-            Mode::Strict if steady => self.sample(now),
-            Mode::Strict => self.sample = None,
-            Mode::Open => self.reader.on_ack(&self.news(now, una, trip, (top, room)), steady),
+        match &mut self.strict {
+            Some(strict) if steady => strict.on_ack(now, self.edge),
+            Some(strict) => strict.disturb(),
+            None => self.reader.on_ack(&self.news(now, una, trip, (top, room)), steady),
         }
     }
 
     fn news(&self, now: Instant, una: u64, trip: Duration, (top, room): (u64, u64)) -> WindowUpdate {
         let used = top.saturating_sub(self.edge);
         WindowUpdate { now, una, edge: self.edge, largest: self.largest, hop_rtt: trip, used, room }
-    }
-
-    /// Updates R by equation (3).
-    fn sample(&mut self, now: Instant) {
-        self.acks += 1;
-        let Some((since, edge)) = self.sample else {
-            (self.sample, self.acks) = (Some((now, self.edge)), 0);
-            return;
-        };
-        let time = now.since(since).as_secs_f64();
-        if self.acks >= STRIDE && time > 0.0 {
-            let rate = (self.edge - edge) as f64 / time;
-            self.drain = if self.drain > 0.0 { 0.9 * self.drain + 0.1 * rate } else { rate };
-            (self.sample, self.acks) = (Some((now, self.edge)), 0);
-        }
     }
 
     /// True if the receiver had not advertised room for data up to `end` when it began to expect `una`.
@@ -113,7 +96,7 @@ impl Receiver {
         trip: Duration,
         top_and_room: (u64, u64),
     ) {
-        if self.mode == Mode::Open {
+        if self.strict.is_none() {
             self.reader.overflow(&self.news(now, una, trip, top_and_room), sent);
         }
     }
@@ -127,19 +110,19 @@ impl Receiver {
 
     /// Position up to which data may be forwarded now; `room` is how far beyond the edge the hop allows.
     pub(crate) fn limit(&self, now: Instant, d: Duration, room: u64) -> u64 {
-        if self.mode == Mode::Open {
+        let Some(strict) = &self.strict else {
             return self.reader.limit(now, self.edge, room, d, self.largest).max(self.promised);
-        }
+        };
         // without an ACK for a round trip the extrapolation ends
         let ahead = now.since(self.told).min(d) + d;
-        self.edge + ((self.drain * ahead.as_secs_f64()) as u64).min(room)
+        self.edge + ((strict.rate * ahead.as_secs_f64()) as u64).min(room)
     }
 
     /// R in bytes per second, if known.
     pub(crate) fn rate(&self) -> Option<f64> {
-        match self.mode {
-            Mode::Strict => Some(self.drain),
-            Mode::Open => self.reader.rate(),
+        match &self.strict {
+            Some(strict) => Some(strict.rate),
+            None => self.reader.rate(),
         }
     }
 }

@@ -124,7 +124,8 @@ impl Flow {
         self.receiver.on_ack(now, (self.una, window), steady, self.hop_rtt.smoothed(), reach);
         let was_closed = self.receiver.stopped.is_some();
         self.stop_or_go(now);
-        let lost = if self.receiver.stopped.is_some() {
+        let is_repeated = !advanced && credit.sent.is_none() && !was_closed;
+        let lost = if self.answers_keep_alive(is_repeated) || self.receiver.stopped.is_some() {
             0
         } else {
             self.detect(now, (before, reach), (advanced, was_closed), credit.sent)

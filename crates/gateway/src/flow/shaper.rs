@@ -371,6 +371,12 @@ impl Shaper {
         self.users[0].max(self.users[1]).max(1)
     }
 
+    /// The part of the rate that each of the accelerated flows now using the hop can have.
+    pub(crate) fn fair_share(&self) -> Option<Rate> {
+        let rate = self.rate?;
+        Rate::from_bps((rate.bps() as f64 * self.share / f64::from(self.users())) as u64)
+    }
+
     /// True if the hop was free for a fifth of the time, copies counted as use: more packets delay nobody.
     pub(crate) fn is_idle(&self) -> bool {
         self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < USE_PERIOD * 4)

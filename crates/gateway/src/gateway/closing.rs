@@ -34,6 +34,7 @@ impl Gateway {
             flow.drop_all(cx, &mut self.shared);
             self.shared.shaper.forget(id);
         }
+        self.keep_alive.forget(cx, Some(id));
         self.sleeping.remove(entry.rest);
         self.table.update(id, |e| (e.flow, e.rest) = (NONE, NONE));
         if entry.needs_translation() && entry.class == Class::Accelerated {
@@ -98,6 +99,7 @@ impl Gateway {
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
         self.shared.config.accelerate = false;
         self.release_flows(cx);
+        self.keep_alive.forget(cx, None);
         // passing packets that are queued are sent too, since the caller may stop the gateway next
         self.shared.config.rate = None;
         self.shared.shaper.configure(&self.shared.config);

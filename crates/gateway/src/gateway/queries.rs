@@ -19,6 +19,10 @@ impl Gateway {
             held: Size(self.shared.memory.payload),
             held_peak: self.shared.memory.peak(),
             footprint: Size(self.footprint() as u64),
+            windows: self.census.classes(),
+            more_clients: self.census.is_full,
+            hop_rtt: self.census.hop_rtt.or(self.shared.config.rtt),
+            fair_share: self.shared.shaper.fair_share(),
             fast: self.fast,
             control_group: self.left_alone,
         }
@@ -27,7 +31,11 @@ impl Gateway {
     /// Memory used for tracking connections. Heap memory inside active flows is not counted.
     fn footprint(&self) -> usize {
         let awake = self.flows.len() as usize * size_of::<Flow>();
-        self.table.footprint() + self.flows.footprint() + self.sleeping.footprint() + awake
+        self.table.footprint()
+            + self.flows.footprint()
+            + self.sleeping.footprint()
+            + awake
+            + self.census.footprint()
     }
 
     /// True if nothing is held or waits for the hop: a stopped gateway can then be removed.

@@ -82,6 +82,7 @@ impl Gateway {
         let rest =
             SleepingFlow { persist: flow.persist(), is_exact: true, losses, timeouts, swallowed, held_peak };
         flow.drop_all(cx, &mut self.shared);
+        self.keep_alive.forget(cx, Some(id));
         let place = match self.sleeping.get_mut(entry.rest) {
             Some(before) => {
                 *before = rest;

@@ -5,10 +5,11 @@
 
 use super::key::Key;
 use super::slab::NONE;
+use crate::census::{LargestWindow, class_of};
 use crate::config::Timeouts;
 use crate::counters::PassReason;
 use crate::report::{EndReason, FlowReport, State};
-use bentpipe_base::{Flags, Instant, Packet, Seq, Size};
+use bentpipe_base::{Duration, Flags, Instant, Packet, Seq, Size};
 
 /// The class an entry counts for. Each class has its own limit and cannot displace members of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub(crate) struct Entry {
     pub(crate) state: State,
     pub(crate) pass_reason: Option<PassReason>,
     marks: u16,
+    /// The window scales of both SYNs, `NO_SCALE` without one.
+    scales: [u8; 2],
+    /// Class of the largest window that the host behind the satellite announced; 0 before.
+    window_class: u8,
     /// Sequence number of the SYN that opened it.
     isn: Seq,
     /// The latest acknowledgment from the host behind the satellite.
@@ -64,6 +69,11 @@ impl Entry {
     const FIN_FROM_SATELLITE: u16 = 32;
     const ACKED_ONCE: u16 = 64;
     const TOLD: u16 = 128;
+    /// Counted as accelerated in the census.
+    const CENSUS_ACCELERATED: u16 = 256;
+    const NO_SCALE: u8 = u8::MAX;
+    /// The largest shift (RFC 7323, section 2.3).
+    const LARGEST_SCALE: u8 = 14;
 
     /// Returns the entry for a first packet from `side` (0: LAN); `is_low`: it comes from the key's lower
     /// endpoint.
@@ -80,6 +90,8 @@ impl Entry {
             state: if opens { State::Opening } else { State::Established },
             pass_reason: None,
             marks: lan | if opens { opened_by } else { 0 },
+            scales: [Self::NO_SCALE; 2],
+            window_class: 0,
             isn: first.tcp.seq,
             last_ack: Seq(0),
             opened: now,
@@ -155,6 +167,41 @@ impl Entry {
             self.note_ack(packet.tcp.ack, now);
         }
         self.step(flags);
+    }
+
+    /// RTT of the hop, if this packet, not noted yet, ends it in a handshake without retransmissions: the
+    /// SYN/ACK from the satellite, or the ACK of a SYN/ACK from the LAN.
+    pub(crate) fn handshake_rtt(&self, side: usize, packet: &Packet, now: Instant) -> Option<Duration> {
+        let is_syn = packet.tcp.flags.has(Flags::SYN);
+        let answers = side == 1 && self.state == State::Opening && packet.tcp.flags.has(Flags::ACK);
+        let ends = match self.opener() {
+            Some(0) => is_syn && self.packets == [1, 0],
+            Some(_) => !is_syn && self.packets == [1, 1],
+            None => false,
+        };
+        (answers && ends).then(|| now.since(self.last))
+    }
+
+    /// Notes the window of a packet; returns it if it is the largest so far, and in another class than those
+    /// before. Windows in SYNs are not scaled, and those of connections without SYNs are unknown.
+    pub(crate) fn note_window(&mut self, side: usize, packet: &Packet) -> Option<LargestWindow> {
+        let (tcp, flags) = (&packet.tcp, packet.tcp.flags);
+        if flags.has(Flags::SYN) {
+            self.scales[side] = tcp.window_scale.map_or(Self::NO_SCALE, |s| s.min(Self::LARGEST_SCALE));
+            return None;
+        }
+        if side == 0 || flags.has(Flags::RST) || !self.is(Self::SYN_ACK) || self.opener().is_none() {
+            return None;
+        }
+        let shift = if self.scales.contains(&Self::NO_SCALE) { 0 } else { self.scales[1] };
+        let window = u32::from(tcp.window) << shift;
+        let class = class_of(window).filter(|class| *class > self.window_class)?;
+        let before = (self.window_class > 0).then(|| (self.window_class, self.is(Self::CENSUS_ACCELERATED)));
+        let is_accelerated = self.pass_reason.is_none();
+        self.window_class = class;
+        self.marks &= !Self::CENSUS_ACCELERATED;
+        self.marks |= if is_accelerated { Self::CENSUS_ACCELERATED } else { 0 };
+        Some(LargestWindow { window, class, is_accelerated, before })
     }
 
     fn note_ack(&mut self, ack: Seq, now: Instant) {
@@ -311,6 +358,49 @@ mod tests {
             (report.addrs, report.ports, report.opened_by_lan),
             ([Addr(1), Addr(2)], [10, 20], Some(true))
         );
+    }
+
+    #[test]
+    fn windows_count_with_the_scale_of_both_syns() {
+        let syn_ack = Flags::SYN.with(Flags::ACK);
+        for (scales, window) in
+            [([Some(7), Some(2)], 8000 << 2), ([None, Some(2)], 8000), ([Some(7), None], 8000)]
+        {
+            let mut e = opened();
+            let mut syn = packet(Flags::SYN, 100, 0, 0);
+            syn.tcp.window_scale = scales[0];
+            let mut answer = packet(syn_ack, 7, 101, 0);
+            (answer.tcp.window_scale, answer.tcp.window) = (scales[1], u16::MAX);
+            assert_eq!((e.note_window(LAN, &syn), e.note_window(SATELLITE, &answer)), (None, None));
+            e.note(SATELLITE, &answer, Instant(5));
+            let mut ack = packet(Flags::ACK, 8, 201, 0);
+            for field in [8000, 8001, 7000] {
+                ack.tcp.window = field;
+                let news = e.note_window(SATELLITE, &ack);
+                assert_eq!(news.map(|n| (n.window, n.before)), (field == 8000).then_some((window, None)));
+                ack.tcp.window = 0;
+                assert_eq!(e.note_window(SATELLITE, &ack), None);
+            }
+            ack.tcp.window = 32_000;
+            let class = class_of(window).unwrap();
+            assert_eq!(e.note_window(SATELLITE, &ack).unwrap().before, Some((class, true)), "tuned");
+        }
+    }
+
+    #[test]
+    fn the_rtt_of_the_hop_is_that_of_its_handshake() {
+        let syn_ack = Flags::SYN.with(Flags::ACK);
+        let mut e = opened();
+        let answer = packet(syn_ack, 7, 101, 0);
+        assert_eq!(e.handshake_rtt(SATELLITE, &answer, Instant(9)), Some(Duration(9)));
+        e.note(LAN, &packet(Flags::SYN, 100, 0, 0), Instant(4));
+        assert_eq!(e.handshake_rtt(SATELLITE, &answer, Instant(9)), None, "retransmitted");
+        let syn = packet(Flags::SYN, 7, 0, 0);
+        let mut e = Entry::new(Key::of(&syn).0, SATELLITE, Key::of(&syn).1, &syn, Instant(0));
+        e.note(SATELLITE, &syn, Instant(0));
+        e.note(LAN, &packet(syn_ack, 100, 8, 0), Instant(2));
+        let ack = packet(Flags::ACK, 8, 101, 0);
+        assert_eq!(e.handshake_rtt(SATELLITE, &ack, Instant(9)), Some(Duration(7)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod conservation;
 mod flood;
+mod keep_alive;
 mod pass_classes;
 mod restart;
 

@@ -1,9 +1,12 @@
 //! Unaccelerated packets pass unchanged, and are counted by reason.
 
 use crate::table_rig::{ACK, FIN_ACK, RST, Rig, SYN, SYN_ACK, Talk, datagram, talk};
-use bentpipe_base::{Body, Dscp, Duration, Ecn, Flags, OtherOptions, Packet, Port, Rate, Seq, Signal, Size};
+use bentpipe_base::{
+    Addr, Body, Dscp, Duration, Ecn, Flags, OtherOptions, Packet, Port, Rate, Seq, Signal, Size,
+};
 use bentpipe_gateway::{
     Action, Config, EndReason, Gateway, LAN, Limits, PassReason, Policy, PortRange, Rule, SATELLITE, State,
+    WindowClass,
 };
 
 fn other(port: Port) -> Port {
@@ -244,6 +247,30 @@ fn what_passes_shares_the_hop_where_a_rate_is_set() {
     let order: Vec<u64> =
         rig.take().iter().filter(|(port, _)| *port == SATELLITE).map(|(_, p)| p.body.off).collect();
     assert_eq!(order, (0..10).collect::<Vec<_>>(), "all of them, in order");
+}
+
+/// Two hosts, one with window scaling, that open three connections each.
+#[test]
+fn windows_are_counted_whether_accelerated_or_not() {
+    for accelerate in [true, false] {
+        let mut rig = Rig::new(Config { accelerate, ..Config::default() });
+        for n in 0..6 {
+            let t = Talk { sat: (Addr(2 + n % 2), 80), ..talk(n) };
+            rig.put(LAN, t.lan(SYN, 0, 0, 0));
+            rig.wait(Duration::from_millis(500));
+            let mut answer = t.sat(SYN_ACK, 0, 1, 0);
+            answer.tcp.window_scale = answer.tcp.window_scale.filter(|_| n % 2 == 1);
+            answer.seal();
+            rig.put(SATELLITE, answer);
+            rig.put(LAN, t.lan(ACK, 1, 1, 100));
+            rig.put(SATELLITE, t.sat(ACK, 1, 101, 0));
+        }
+        let report = rig.gateway.report();
+        let accelerated = if accelerate { 3 } else { 0 };
+        let class = |window| WindowClass { window: Size(window), connections: 3, accelerated, clients: 1 };
+        assert_eq!(report.windows, [class(65_535), class(65_535 << 7)]);
+        assert_eq!(report.hop_rtt, Some(Duration::from_millis(500)));
+    }
 }
 
 #[test]

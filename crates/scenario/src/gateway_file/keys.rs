@@ -4,7 +4,7 @@ use super::rate::EncodingList;
 use super::scalars::{CopyCount, DscpClass, Interface, OneOrList, Percent};
 use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
-use crate::keys::{Custom, SharingKeys};
+use crate::keys::{Custom, MAX_K, SharingKeys};
 use crate::lists::Path;
 use crate::scalars::{Name, Version, Whole};
 use bentpipe_base::{Duration, Rate, Size};
@@ -54,10 +54,19 @@ table! {
         rtt: Duration = "measured; `\"1 s\"` until then",
         /// `"open"` probes how fast the receiver can read. `"strict"` follows the published equations.
         mode: Mode = "`\"open\"`",
+        /// Weight of the old value in the smoothed RTT of the hop, equation (2), and in the smoothed
+        /// read rate of `"strict"`: at least 0 and less than 1. The publication has 0.9.
+        alpha: Option<f64> = "`\"auto\"`: 0.875 for the RTT, 0.9 for the read rate",
+        /// Number of ACKs over which `"strict"` measures the receiver's read rate, equation (3).
+        k: Whole<1, MAX_K> = "`8`",
         /// Fraction of `rate` that is used. Less than 100 % keeps the queue in the gateway.
         share: Percent = "`\"99.5 %\"`",
         /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
         copies: CopyCount = "`\"auto\"`",
+        /// While accelerated connections wait and nothing has been sent into the hop for this time, a byte
+        /// that has arrived is sent again, and its receiver acknowledges it. For hops that release idle
+        /// channels: half of the time after which they do. At least 10 ms. `"none"`: no such packets.
+        keep_alive: Option<Duration> = "`\"none\"`",
     }
 
     /// Where the gateway stands, and the names of the system objects it creates. `mark`, `table`, `priority`,
@@ -151,8 +160,8 @@ table! {
         flows: Whole<16, 16_000_000> = "`1000000`",
         /// Memory for the packets of all connections together.
         memory: Size = "`\"512 MiB\"`",
-        /// Memory for the packets of one connection.
-        per_flow: Size = "`\"32 MiB\"`",
+        /// Memory for the packets of one connection. It bounds the window that its sender is shown.
+        per_flow: Size = "what the hop carries in 6 s, at least `\"32 MiB\"` and at most `memory`",
         /// Time after which a connection that is not established is forgotten.
         opening: Duration = "`\"30 s\"`",
         /// Time without packets after which a connection is forgotten. RFC 5382, REQ-5, requires 2 h 4 min,

@@ -9,6 +9,7 @@ use super::types::{
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, Keys as _};
 use crate::resolve::custom::of_gateway_file;
+use crate::resolve::gateways::{alpha, keep_alive};
 use crate::resolve::given_items;
 use crate::scalars::Name;
 use bentpipe_base::{Duration, Size};
@@ -77,8 +78,11 @@ fn hop(keys: &HopKeys) -> Result<Config> {
         framing: framing.unwrap_or_default(),
         rtt,
         mode: keys.mode.map_or(default.mode, |m| m.value),
+        alpha: keys.alpha.map(alpha).transpose()?.flatten(),
+        k: keys.k.map_or(default.k, |k| k.value.0 as u32),
         share: keys.share.map_or(SHARE, |s| s.value.0),
         copies: keys.copies.map_or(default.copies, |c| c.value.0),
+        keep_alive: keys.keep_alive.map(keep_alive).transpose()?.flatten(),
         limits: Limits {
             flows: 1_000_000,
             memory: Size(512 << 20),
@@ -237,7 +241,7 @@ fn limits(given: Option<LimitKeys>, config: &mut Config) -> Result<()> {
     let memory = keys.memory.map(|m| m.at_least("memory", LEAST_MEMORY, "small")).transpose()?;
     limits.memory = memory.unwrap_or(limits.memory);
     let per_flow = keys.per_flow.map(|p| p.at_least("per_flow", LEAST_PER_FLOW, "small")).transpose()?;
-    limits.per_flow = per_flow.unwrap_or(limits.per_flow.min(limits.memory));
+    limits.per_flow = per_flow.unwrap_or(limits.per_flow_on(config.rate, limits.per_flow));
     if let Some(per_flow) = keys.per_flow.filter(|p| p.value > limits.memory) {
         let label = format!("all together have {}", limits.memory);
         return Err(Fault::new(per_flow.span, "`per_flow` is more than `memory`", label));

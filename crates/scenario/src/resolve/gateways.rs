@@ -8,12 +8,13 @@ use crate::form::At;
 use crate::gateway_file::rules;
 use crate::keys::{GatewayKeys, GatewayLimitKeys};
 use crate::types::{DirectionSpec, GatewaySpec, LinkSpec};
-use bentpipe_base::{Rate, Size};
+use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_gateway::{Action, Config, Limits, Policy};
 use bentpipe_link::{FadeEffect, Orbit};
 use std::collections::BTreeSet;
 
 const MAX_GATEWAYS: usize = 1000;
+const LEAST_KEEP_ALIVE: Duration = Duration::from_millis(10);
 /// Minimum memory; less cannot hold a packet.
 const LEAST_MEMORY: Size = Size(65_536);
 
@@ -50,16 +51,34 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
         bail!(share.span, "`share` is a part of the rate", "more than 0 and at most 1");
     }
     let default = Config::default();
+    let rate = rate(keys, hop)?;
     Ok(Config {
-        rate: rate(keys, hop)?,
+        rate,
         framing: keys.framing.map_or(Ok(hop.framing), |f| f.at_most("framing", MAX_FRAMING))?,
         mode: keys.mode.map_or(default.mode, |m| m.value),
+        alpha: keys.alpha.map(alpha).transpose()?.flatten(),
+        k: keys.k.map_or(default.k, |k| k.value.0 as u32),
         share: keys.share.map_or(default.share, |s| s.value),
         copies: keys.copies.map_or(default.copies, |c| c.value),
-        limits: keys.limits.as_ref().map_or(Ok(default.limits), |l| limits(&l.value))?,
+        keep_alive: keys.keep_alive.map(keep_alive).transpose()?.flatten(),
+        limits: limits(keys.limits.as_ref().map(|l| &l.value), rate)?,
         accelerate: keys.accelerate.map_or(default.accelerate, |a| a.value),
         ..default
     })
+}
+
+/// Checks the weight of the old value in a smoothed one.
+pub(crate) fn alpha(given: At<Option<f64>>) -> Result<Option<f64>> {
+    if given.value.is_some_and(|alpha| !(0.0..1.0).contains(&alpha)) {
+        bail!(given.span, "`alpha` is the weight of the old value", "at least 0 and less than 1");
+    }
+    Ok(given.value)
+}
+
+/// Checks the interval of keep-alives, whose rate it limits: less than 100 kbit/s.
+pub(crate) fn keep_alive(given: At<Option<Duration>>) -> Result<Option<Duration>> {
+    let every = given.value.map(|value| At { value, span: given.span });
+    every.map(|every| every.at_least("keep_alive", LEAST_KEEP_ALIVE, "short")).transpose()
 }
 
 /// Returns the given rate or that of the hop. It must be given if the hop's rate changes, because a gateway
@@ -87,15 +106,14 @@ pub(super) fn varies(hop: &DirectionSpec) -> bool {
     })
 }
 
-fn limits(keys: &GatewayLimitKeys) -> Result<Limits> {
+fn limits(keys: Option<&GatewayLimitKeys>, rate: Option<Rate>) -> Result<Limits> {
     let default = Limits::default();
     let size = |key: &str, given: Option<At<Size>>, default: Size| {
         given.map_or(Ok(default), |given| given.at_least(key, LEAST_MEMORY, "small"))
     };
-    Ok(Limits {
-        flows: keys.flows.map_or(default.flows, |f| f.value.0 as u32),
-        memory: size("memory", keys.memory, default.memory)?,
-        per_flow: size("per_flow", keys.per_flow, default.per_flow)?,
-        ..default
-    })
+    let flows = keys.and_then(|k| k.flows).map_or(default.flows, |f| f.value.0 as u32);
+    let memory = size("memory", keys.and_then(|k| k.memory), default.memory)?;
+    let limits = Limits { flows, memory, ..default };
+    let per_flow = limits.per_flow_on(rate, default.per_flow);
+    Ok(Limits { per_flow: size("per_flow", keys.and_then(|k| k.per_flow), per_flow)?, ..limits })
 }

@@ -8,7 +8,7 @@ mod dynamics;
 mod fade;
 pub(crate) mod flow_routers;
 mod flows;
-mod gateways;
+pub(crate) mod gateways;
 mod graph;
 mod middleboxes;
 mod names;

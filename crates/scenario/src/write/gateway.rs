@@ -1,7 +1,7 @@
 //! Writes a gateway.
 
 use super::observe::direction_name;
-use super::{line, quoted, rate, size};
+use super::{line, quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::{GatewaySpec, LinkSpec};
 use bentpipe_gateway::{Copies, Limits, Rule};
@@ -14,12 +14,19 @@ pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec])
     line(out, "rate", &config.rate.map_or_else(|| quoted("none"), rate));
     line(out, "framing", &size(config.framing));
     line(out, "mode", &quoted(config.mode.word()));
+    if let Some(alpha) = config.alpha {
+        line(out, "alpha", &format!("{alpha:?}"));
+    }
+    line(out, "k", &config.k.to_string());
     line(out, "share", &format!("{:?}", config.share));
     let copies = match config.copies {
         Copies::Auto => quoted("auto"),
         Copies::Fixed(n) => n.to_string(),
     };
     line(out, "copies", &copies);
+    if let Some(every) = config.keep_alive {
+        line(out, "keep_alive", &time(every));
+    }
     let Limits { flows, memory, per_flow, .. } = config.limits;
     let (memory, per_flow) = (size(memory), size(per_flow));
     line(out, "limits", &format!("{{ flows = {flows}, memory = {memory}, per_flow = {per_flow} }}"));

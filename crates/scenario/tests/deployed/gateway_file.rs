@@ -37,6 +37,9 @@ fn the_least_file_has_every_default() {
         (Action::Accelerate, 0.0, false)
     );
     assert_eq!((file.config.limits.flows, file.config.limits.memory), (1_000_000, Size(512 << 20)));
+    let fast = loads(&LEAST.replace("[satellite]", "[satellite]\nrate = \"155 Mbit/s\""));
+    let per_flow = [&file, &fast].map(|file| file.config.limits.per_flow);
+    assert_eq!(per_flow, [Size(32 << 20), Size(116_250_000)], "or what the hop carries in 6 s");
     assert_eq!(file.status.prometheus, None);
 }
 
@@ -49,8 +52,11 @@ rate = "24 Mbit/s"
 framing = "14 B"
 rtt = "1 s"
 mode = "strict"
+alpha = 0.9
+k = 16
 share = "99 %"
 copies = 2
+keep_alive = "0.15 s"
 [deploy]
 kind = "inline"
 lan = ["eth1"]
@@ -83,6 +89,8 @@ records = "/var/log/flows.CSV"
     assert_eq!(file.config.rate, Rate::from_bps(24_000_000));
     assert_eq!((file.config.rtt, file.config.mode), (Some(Duration::from_secs(1)), Mode::Strict));
     assert_eq!((file.deploy.kind, file.config.copies), (Kind::Inline, Copies::Fixed(2)));
+    assert_eq!((file.config.alpha, file.config.k), (Some(0.9), 16));
+    assert_eq!(file.config.keep_alive, Some(Duration::from_millis(150)));
     let rule = &file.policy.rules[0];
     assert_eq!((rule.action, rule.opened_from), (Action::Pass, Some(Side::Satellite)));
     assert_eq!(rule.dscp, [46, 1, 34, 56]);
@@ -118,7 +126,7 @@ error: unknown key `rat` in [satellite]
   |
 3 | rat = "1 Mbit/s"
   | ^^^ did you mean `rate`?
-  = help: keys of [satellite]: rate, framing, rtt, mode, share, copies
+  = help: keys of [satellite]: rate, framing, rtt, mode, alpha, k, share, copies, keep_alive
 "#,
     );
 }
@@ -274,6 +282,9 @@ fn shares_names_and_limits_that_cannot_be() {
         ("share", "\"99 %\"", "`share` is of a rate"),
         ("copies", "\"3\"", "`copies` is \"auto\" or a number"),
         ("copies", "9", "`copies` is \"auto\" or a number"),
+        ("alpha", "1", "`alpha` is the weight of the old value"),
+        ("k", "0", "`k` is too small"),
+        ("keep_alive", "\"5 ms\"", "`keep_alive` is too short"),
         ("mode", "\"opne\"", "`mode` cannot be \"opne\""),
     ] {
         let text = LEAST.replace("[satellite]\n", &format!("[satellite]\n{key} = {wrong}\n"));

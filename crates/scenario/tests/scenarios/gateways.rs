@@ -28,6 +28,7 @@ fn a_gateway_takes_rate_and_framing_of_its_hop() {
     let config = &gateway.config;
     assert_eq!((config.rate, config.framing), (Rate::from_bps(10_000_000), Size(14)));
     assert_eq!((config.mode, config.copies, config.accelerate), (Mode::Open, Copies::Auto, true));
+    assert_eq!((config.alpha, config.k), (None, 8));
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn a_gateway_is_told_otherwise() {
     let s = loads(
         &edit(
             &with(
-                "rate = \"9 Mbit/s\"\nframing = \"4 B\"\nmode = \"strict\"\nshare = 0.9\ncopies = 2\n\
+                "rate = \"9 Mbit/s\"\nframing = \"4 B\"\nmode = \"strict\"\nalpha = 0.9\nk = 16\nshare = 0.9\ncopies = 2\nkeep_alive = \"150 ms\"\n\
                  limits = { flows = 7, memory = \"1 MB\", per_flow = \"100 kB\" }\naccelerate = false",
             ),
             "link = \"bottleneck\"",
@@ -49,7 +50,22 @@ fn a_gateway_is_told_otherwise() {
     assert_eq!((config.limits.flows, config.limits.memory), (7, Size(1_000_000)));
     assert_eq!((config.limits.per_flow, config.accelerate), (Size(100_000), false));
     assert!((config.share - 0.9).abs() < 1e-12);
+    assert_eq!((config.alpha, config.k), (Some(0.9), 16));
+    assert_eq!(config.keep_alive, Some(Duration::from_millis(150)));
+    assert_eq!(loads(&with("keep_alive = \"none\""), &[]).gateways[0].config.keep_alive, None);
+    assert_eq!(loads(&to_toml(&s), &[]).gateways, s.gateways);
     assert_eq!(loads(&with("rate = \"none\""), &[]).gateways[0].config.rate, None);
+}
+
+/// A window of 655 Mbit/s and one second is 82 MB.
+#[test]
+fn the_memory_of_a_flow_grows_with_the_hop() {
+    let per_flow = |keys: &str| loads(&with(keys), &[]).gateways[0].config.limits.per_flow;
+    assert_eq!(per_flow(""), Size(64 << 20), "6 s of 10 Mbit/s are less");
+    assert_eq!(per_flow("rate = \"none\""), Size(64 << 20));
+    assert_eq!(per_flow("rate = \"655 Mbit/s\""), Size(491_250_000));
+    assert_eq!(per_flow("rate = \"10 Gbit/s\""), Size(1 << 30), "no more than all together");
+    assert_eq!(per_flow("rate = \"655 Mbit/s\"\nlimits = { per_flow = \"1 MiB\" }"), Size(1 << 20));
 }
 
 /// The same file describes runs with and without the gateway.
@@ -80,6 +96,10 @@ fn what_cannot_be_is_refused_where_it_stands() {
         ("mode = \"strikt\"", "`mode` cannot be \"strikt\"", "\"strikt\"", "did you mean `strict`?"),
         ("share = 0", "`share` is a part of the rate", "0", "more than 0 and at most 1"),
         ("share = 1.01", "`share` is a part of the rate", "1.01", "more than 0 and at most 1"),
+        ("alpha = 1", "`alpha` is the weight of the old value", "1", "at least 0 and less than 1"),
+        ("alpha = -0.5", "`alpha` is the weight of the old value", "-0.5", "at least 0 and less than 1"),
+        ("k = 0", "`k` is too small", "0", "at least 1"),
+        ("keep_alive = \"1 ms\"", "`keep_alive` is too short", "\"1 ms\"", "at least 10 ms"),
         ("copies = 0", "`copies` is too small", "0", "at least 1"),
         ("copies = 9", "`copies` is too large", "9", "at most 8"),
         ("copies = \"often\"", "`copies` is a whole number", "\"often\"", "this is text"),

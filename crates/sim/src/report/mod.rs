@@ -155,6 +155,7 @@ fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
         resent: counters.resent,
         copies: counters.copies,
         timeouts: counters.timeouts,
+        keep_alives: gateway.config().keep_alive.map(|_| counters.keep_alives),
         held_peak_bytes: of.held_peak.0,
         not_forwarded: nonzero(counters.not_forwarded().into_iter()),
     }
