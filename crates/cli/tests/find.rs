@@ -201,7 +201,7 @@ error: there is no parameter `br`
   |
 1 | --vary br=1..2
   |        ^^ did you mean `ber`?
-  = help: parameters: tcp, window, flows, ber, segment, rtt, duration
+  = help: parameters: tcp, window, flows, ber, loss, segment, rtt, duration
 ",
     );
     refused(
@@ -262,7 +262,7 @@ error: `window` has an unknown unit, `packets`
 1 | --vary window=1..5 packets
   |                  ^^^^^^^^^ windows are counted in segments, buffers in packets
   = help: units: B, kB, MB, GB, KiB, MiB, GiB, segments
-  = note: used at scenarios/window.toml:32:10
+  = note: used at scenarios/window.toml:34:10
 ",
     );
     refused(
@@ -296,7 +296,7 @@ error: `ber` is a probability between 0 and 1
   |
 1 | --vary ber=-1..0.5
   |            ^^ less than 0
-  = note: used at scenarios/window.toml:26:7
+  = note: used at scenarios/window.toml:27:7
 ",
     );
 }
