@@ -235,7 +235,10 @@ fn sample(policy: Option<&PolicyKeys>) -> Result<f64> {
 
 /// Replaces the default limits and timeouts by the given ones.
 fn limits(given: Option<LimitKeys>, config: &mut Config) -> Result<()> {
-    let Some(keys) = given else { return Ok(()) };
+    let Some(keys) = given else {
+        config.limits.per_flow = config.limits.per_flow_on(config.rate, config.limits.per_flow);
+        return Ok(());
+    };
     let (limits, timeouts) = (&mut config.limits, &mut config.timeouts);
     limits.flows = keys.flows.map_or(limits.flows, |f| f.value.0 as u32);
     let memory = keys.memory.map(|m| m.at_least("memory", LEAST_MEMORY, "small")).transpose()?;
