@@ -187,7 +187,7 @@ fn line(progress: &Progress, left: Option<f64>, cells: &str) -> String {
     if *more {
         out += " known so far";
     }
-    if *all > 0 {
+    if *all > 1 {
         let _ = write!(out, ", {cells_done} of {all} {cells}");
     }
     match left {
