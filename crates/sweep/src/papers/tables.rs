@@ -110,6 +110,6 @@ pub(super) fn why(of: &Judged<'_>) -> String {
 pub(super) fn not_run<'a>(of: &ItemResult<'a>) -> &'a str {
     match of.statements.first() {
         None => NO_STATEMENT,
-        Some(statement) => statement.notes.unwrap_or(NOT_RUN),
+        Some(statement) => statement.notes.or(statement.figure.job.file.notes.as_deref()).unwrap_or(NOT_RUN),
     }
 }
