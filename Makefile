@@ -41,7 +41,7 @@ demo: build
 
 test: need-cargo
 	$(CARGO) test --workspace --no-fail-fast $(TEST_ARGS)
-	$(CARGO) test --release --package bentpipe-sim --test golden $(TEST_ARGS)
+	$(CARGO) test --release --workspace --test golden $(TEST_ARGS)
 
 check: fmt clippy rustdoc tidy deny unused
 
@@ -73,7 +73,7 @@ bench: need-cargo
 	$(XTASK) bench
 
 validate: need-cargo
-	$(CARGO) run --quiet --release --package bentpipe-validate -- $(VALIDATE_ARGS)
+	$(CARGO) run --quiet --release --bin bentpipe-validate -- $(VALIDATE_ARGS)
 
 pages: need-cargo
 	$(XTASK) pages

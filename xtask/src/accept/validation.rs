@@ -8,7 +8,7 @@ pub(super) type TableCheck = (&'static str, usize, &'static str);
 
 /// Runs the whole validation and prints a line; returns its output.
 pub(super) fn all(list: &mut List, what: &str) -> String {
-    let (text, ok) = run_cargo(&["run", "--quiet", "--release", "--package", "bentpipe-validate"], &[]);
+    let (text, ok) = run_cargo(&["run", "--quiet", "--release", "--bin", "bentpipe-validate"], &[]);
     list.line(what, last_line(&text), ok);
     text
 }
@@ -17,7 +17,7 @@ pub(super) fn all(list: &mut List, what: &str) -> String {
 pub(super) fn tables(list: &mut List, tables: &[TableCheck]) -> Outcome {
     for asked in tables {
         let (table, _, what) = *asked;
-        let package = ["run", "--quiet", "--release", "--package", "bentpipe-validate"];
+        let package = ["run", "--quiet", "--release", "--bin", "bentpipe-validate"];
         let (text, ok) = run_cargo(&[&package[..], &["--", "--only", table]].concat(), &[]);
         if ok {
             list.item(&judged(asked, &text));
