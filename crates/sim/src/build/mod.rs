@@ -137,14 +137,16 @@ pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
 }
 
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario, open: bool) -> Vec<NodeId> {
-    let jitters =
-        |i: usize| scenario.flows.iter().any(|f| flows::sending_host(f) == i && f.sender.jitter.is_some());
+    let mut jitters = vec![false; scenario.nodes.len()];
+    for flow in scenario.flows.iter().filter(|flow| flow.sender.jitter.is_some()) {
+        jitters[flows::sending_host(flow)] = true;
+    }
     (scenario.nodes.iter().enumerate())
         .map(|(i, node)| match node.kind {
             spec::NodeKind::Host if open => sim.add_open_end(),
             spec::NodeKind::Host => {
                 let isn = sim.world.open_rng(&node.name, Purpose::Isn);
-                let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
+                let jitter = jitters[i].then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
                 sim.add_host(Host::new(Addr(i as u32), isn, jitter))
             }
             spec::NodeKind::Router => sim.add_router(Router::default()),

@@ -14,8 +14,8 @@ const NOT_SERVED_LAST: &str =
 
 /// Report of the probes of a flow with the configuration `sender`; `None` if its scheme sends none.
 pub(super) fn probes(scenario: &Scenario, sender: &Config, connection: &Connection) -> Option<ProbesReport> {
-    let served_last = scenario.links.iter().any(LinkSpec::serves_low_priority_last);
     let report = of_connection(connection)?;
+    let served_last = scenario.links.iter().any(LinkSpec::serves_low_priority_last);
     Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
 }
 
