@@ -43,7 +43,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use source::{MAX_FILE, Source};
 pub use sweep::{DEFAULT_SEEDS, Precision, SweepSpec, sweep};
-pub use trace::Files;
+pub use trace::{Files, NoFiles};
 pub use types::*;
 pub use write::to_toml;
 

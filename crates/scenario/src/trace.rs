@@ -26,7 +26,7 @@ pub trait Files {
 
 /// [`Files`] for callers that have no files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NoFiles;
+pub struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _: &str) -> Result<String, String> {

@@ -31,7 +31,7 @@ pub(crate) fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String
 }
 
 /// Formats six digits without trailing zeros.
-pub(crate) fn rounded(value: f64) -> String {
+pub fn rounded(value: f64) -> String {
     with_digits(value, DIGITS)
 }
 

@@ -117,8 +117,8 @@ table! {
         source: Text,
     }
 
-    /// A statement and its tolerance. It has either `order`, or `curve` with what is expected of its mean.
-    /// With `rises` or `falls` nothing else is expected.
+    /// A statement and its tolerance. It has either `order`, or `reference`, or `curve` with what is expected
+    /// of its mean. With `rises` or `falls` nothing else is expected.
     struct StatementKeys "[[statements]]" {
         /// The statement in words.
         text: Text,
@@ -130,6 +130,9 @@ table! {
         over: Text = "none",
         /// Check the ratio to the mean of `over`, or of the curve itself, at this value of `[x]`.
         over_at: Coordinate = "none",
+        /// Expect what the references of this name print, at each of their points that is a value of `[x]`
+        /// in `at`, or a row. With `curve`: of this one alone.
+        reference: Text = "none",
         /// Values of `[x]` at which the statement must hold, one or several.
         at: OneOrList<Coordinate> = "all",
         /// The expected value.

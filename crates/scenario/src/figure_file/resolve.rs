@@ -53,6 +53,24 @@ impl Context<'_> {
             Fault::unknown(at.span, "value", text, names()).help("help: these are the values of `[x]`")
         })
     }
+
+    /// Returns curve, index of the value of x, and value of a point of a source; `None` if the figure has no
+    /// mean there. `curve` is for points that belong to none.
+    pub(super) fn judged<'p>(
+        &self,
+        of: &PrintedPoints,
+        point: &'p PrintedPoint,
+        curve: Option<usize>,
+    ) -> Option<(usize, usize, &'p Located<PrintedValue>)> {
+        match &self.across {
+            None => Some((point.place as usize - 1, 0, &point.value)),
+            Some(across) => {
+                let place = |n: usize| across.positions.get(n).copied().unwrap_or(n as f64 + 1.0);
+                let x = (0..across.values.len()).find(|n| place(*n).total_cmp(&point.place).is_eq())?;
+                Some((of.curve.or(curve)?, x, &point.value))
+            }
+        }
+    }
 }
 
 pub(super) fn located<T>(at: At<T>, sources: &Sources<'_>) -> Located<T> {
@@ -69,9 +87,11 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
     if let Some(one) = references.get(MOST_REFERENCES) {
         return Err(Fault::too_many(one.span, "references", MOST_REFERENCES));
     }
-    let references = references.into_iter().map(|r| printed(r.value, &context)).collect::<Result<_>>()?;
+    let references =
+        references.into_iter().map(|r| printed(r.value, &context)).collect::<Result<Vec<_>>>()?;
     let items = statements::items(keys.item);
-    let statements = statements::all(keys.statements.map_or_else(Vec::new, |s| s.value), &items, &context)?;
+    let statements = keys.statements.map_or_else(Vec::new, |s| s.value);
+    let statements = statements::all(statements, &items, &references, &context)?;
     Ok(FigureFile {
         title: keys.title.value.0,
         paper: text(keys.paper),

@@ -2,8 +2,8 @@
 
 use super::keys::StatementKeys;
 use super::resolve::{Context, settings};
-use super::scalars::{Interval, Printed, Settings};
-use super::types::{Accept, Claim, Known, Over, Statement, Tolerance};
+use super::scalars::{Coordinate, Interval, Printed, Settings};
+use super::types::{Accept, Claim, Known, Located, Over, PrintedPoints, PrintedValue, Statement, Tolerance};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::gateway_file::OneOrList;
@@ -12,6 +12,8 @@ use crate::scalars::{Text, Whole};
 use crate::source::Span;
 
 const MOST: usize = 200;
+/// Those of references count point by point.
+const MOST_POINTWISE: usize = 2000;
 
 /// Numbers of items of a paper.
 type Items = OneOrList<Whole<1, 100_000>>;
@@ -20,12 +22,77 @@ type Items = OneOrList<Whole<1, 100_000>>;
 pub(super) fn all(
     given: Vec<At<StatementKeys>>,
     items: &[u64],
+    references: &[PrintedPoints],
     context: &Context<'_>,
 ) -> Result<Vec<Statement>> {
     if let Some(one) = given.get(MOST) {
         return Err(Fault::too_many(one.span, "statements", MOST));
     }
-    given.into_iter().map(|s| statement(s, items, context)).collect()
+    let mut all = Vec::new();
+    for one in given {
+        let span = one.span;
+        if one.value.reference.is_some() {
+            all.extend(of_reference(one, items, references, context)?);
+            if all.len() > MOST_POINTWISE {
+                return Err(Fault::too_many(span, "points in statements", MOST_POINTWISE));
+            }
+        } else {
+            all.push(statement(one, items, context)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns a statement for each point of the references that are named.
+fn of_reference(
+    At { value: keys, span }: At<StatementKeys>,
+    items: &[u64],
+    references: &[PrintedPoints],
+    context: &Context<'_>,
+) -> Result<Vec<Statement>> {
+    refuse_values(&keys, "reference")?;
+    let needless = keys.order.as_ref().map(|k| k.span).or(keys.rises.or(keys.falls).map(|k| k.span));
+    if let Some(needless) = needless {
+        bail!(needless, "a reference has neither order nor trend", "leave it out, or leave `reference` out");
+    }
+    let Some(tolerance) = keys.tolerance else { return Err(no_tolerance(span, "\"5 %\", or an amount")) };
+    let Some(At { value: Text(name), span: name_span }) = &keys.reference else { return Ok(Vec::new()) };
+    let named: Vec<_> = references.iter().filter(|r| r.name == *name).collect();
+    if named.is_empty() {
+        let names = references.iter().map(|r| r.name.as_str());
+        return Err(Fault::unknown(*name_span, "reference", name, names));
+    }
+    let of = keys.curve.as_ref().map(|c| context.curve(&c.value.0, c.span)).transpose()?;
+    let at = |given: &At<OneOrList<Coordinate>>| {
+        given.value.0.iter().map(|at| context.place(at)).collect::<Result<Vec<_>>>()
+    };
+    let (at, whole) = (keys.at.as_ref().map(at).transpose()?, keys.text.clone());
+    let items = if keys.item.is_some() { self::items(keys.item) } else { items.to_vec() };
+    let known = known(keys.differs, keys.turn, context)?;
+    let mut all = Vec::new();
+    for (curve, x, value) in
+        named.iter().flat_map(|r| r.points.iter().map(|p| context.judged(r, p, of))).flatten()
+    {
+        if of.is_none_or(|of| of == curve) && at.as_ref().is_none_or(|at| at.contains(&x)) {
+            let accept = Box::new(near(value.clone(), tolerance, context)?);
+            all.push(Statement {
+                text: context.located(whole.clone().map(|t| t.0)),
+                items: items.clone(),
+                claim: Claim::Value { curve, over: None, accept },
+                at: vec![x],
+                known: known.clone(),
+                notes: keys.notes.as_ref().map(|n| n.value.0.clone()),
+            });
+        }
+    }
+    if all.is_empty() {
+        bail!(
+            *name_span,
+            "no point of the reference is that of a curve",
+            "a point needs a value of `[x]`, and a `curve`"
+        );
+    }
+    Ok(all)
 }
 
 pub(super) fn items(given: Option<At<Items>>) -> Vec<u64> {
@@ -234,6 +301,10 @@ fn accept(keys: &StatementKeys, span: Span, context: &Context<'_>) -> Result<Acc
             .help("help: write expect = \"1 Mbit/s\" and tolerance = \"5 %\", or between = [\"0.9 Mbit/s\", \"1.1 Mbit/s\"]"));
     };
     let Some(tolerance) = keys.tolerance else { return Err(no_tolerance(span, "\"5 %\", or an amount")) };
+    near(expect, tolerance, context)
+}
+
+fn near(expect: Located<PrintedValue>, tolerance: At<Tolerance>, context: &Context<'_>) -> Result<Accept> {
     let of_expect = expect.value.amount.dimension;
     if let Tolerance::Amount(amount) = tolerance.value
         && amount.dimension != of_expect

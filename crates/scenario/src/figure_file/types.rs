@@ -320,6 +320,16 @@ pub enum Accept {
     },
 }
 
+impl Accept {
+    /// Returns the value that is expected, or that the source has.
+    pub fn expect(&self) -> Option<&PrintedValue> {
+        match self {
+            Self::Near { expect, .. } => Some(&expect.value),
+            Self::Range { expect, .. } => expect.as_ref().map(|e| &e.value),
+        }
+    }
+}
+
 /// How far a mean may be from what is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {

@@ -300,6 +300,40 @@ fn errors_say_what_to_write() {
     }
 }
 
+/// A statement of a reference is one for each of its points that a curve has.
+#[test]
+fn what_a_source_prints_is_expected_point_by_point() {
+    let references = "[[references]]\nname = \"r\"\ncurve = \"a\"\nunit = \"Mbit/s\"\nsource = \"s\"\n\
+                      points = [[0.001, 2], [0.01, 9], [0.1, 3]]\n";
+    let with =
+        |rest: &str| format!("{CURVES}{references}[[statements]]\ntext = \"s\"\nreference = \"r\"\n{rest}\n");
+    let file = loads(&with("tolerance = \"5 %\""));
+    let [first, second] = &file.statements[..] else { panic!("{file:?}") };
+    assert_eq!((&first.at[..], &second.at[..]), (&[0][..], &[1][..]), "0.01 is no value of x");
+    let Claim::Value { curve: 0, over: None, accept } = &second.claim else { panic!("{second:?}") };
+    assert_eq!(accept.expect().unwrap().text, "3 Mbit/s");
+    assert_eq!(loads(&with("at = 0.1\ntolerance = \"5 %\"")).statements.len(), 1);
+    for (text, says) in [
+        (with(""), "the statement has no `tolerance`"),
+        (with("tolerance = \"1 s\""), "`tolerance` does not fit `expect`"),
+        (with("expect = 1"), "`expect` has no effect beside `reference`"),
+        (with("falls = true"), "a reference has neither order nor trend"),
+        (with("curve = \"b\"\ntolerance = \"5 %\""), "no point of the reference is that of a curve"),
+        (
+            with("tolerance = \"5 %\"").replace("reference = \"r\"", "reference = \"q\""),
+            "there is no reference `q`",
+        ),
+    ] {
+        let refused = read(&text).unwrap_err();
+        assert!(refused.contains(says), "{says}: {refused}");
+    }
+    let points = vec!["[0.1, 1]"; 998].join(", ");
+    let many = with("tolerance = \"5 %\"").replace("[0.001, 2]", &points);
+    let statement = "\n[[statements]]\ntext = \"s\"\nreference = \"r\"\ntolerance = \"5 %\"\n";
+    let refused = read(&format!("{many}{}", statement.repeat(2))).unwrap_err();
+    assert!(refused.contains("there are too many points in statements"), "{refused}");
+}
+
 #[test]
 fn what_a_statement_cannot_have_together_is_refused() {
     let statement = |rest: &str| format!("{CURVES}[[statements]]\ntext = \"s\"\n{rest}\n");

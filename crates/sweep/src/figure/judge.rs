@@ -101,9 +101,19 @@ impl Bounds {
         if self.open { self.low < mean && mean < self.high } else { self.low <= mean && mean <= self.high }
     }
 
+    fn accepts(&self, c: &Comparison) -> bool {
+        c.estimate.mean.is_some_and(|m| self.accept(m))
+    }
+
     /// How far inside the mean is; less than zero outside.
-    fn room(&self, mean: f64) -> f64 {
-        (mean - self.low).min(self.high - mean)
+    fn room(&self, c: &Comparison) -> f64 {
+        c.estimate.mean.map_or(f64::NEG_INFINITY, |m| (m - self.low).min(self.high - m))
+    }
+
+    /// Returns the index of the first that is not accepted, or else of the one nearest to a limit.
+    fn reported(&self, all: &[Comparison]) -> Option<usize> {
+        let nearest = || (0..all.len()).min_by(|a, b| self.room(&all[*a]).total_cmp(&self.room(&all[*b])));
+        all.iter().position(|c| !self.accepts(c)).or_else(nearest)
     }
 
     /// The middle, or the only limit, without its sign; 1 if that is zero.
@@ -121,6 +131,51 @@ impl StatementResult {
     }
 }
 
+/// A point of a statement with its verdict, in the unit of the metric.
+pub(crate) struct Checked {
+    pub(crate) above: Point,
+    /// What it is divided by.
+    pub(crate) below: Option<Point>,
+    pub(crate) at: String,
+    pub(crate) estimate: Estimate,
+    pub(crate) runs: usize,
+    pub(crate) expected: Option<f64>,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) verdict: Verdict,
+}
+
+/// Checks a statement at each of its points; in the course of runs at the one that [`judge`] reports.
+pub(crate) fn checked(
+    job: &FigureJob<'_>,
+    plan: &Plan,
+    cells: &Cells,
+    statement: &Statement,
+) -> Vec<Checked> {
+    let bounds = expected(job, plan, &statement.claim, 0.0).0;
+    let over = matches!(statement.claim, Claim::Value { over: Some(_), .. });
+    let unit = if over { Unit::Ratio } else { plan.unit };
+    let expected = match &statement.claim {
+        Claim::Value { accept, .. } => accept.expect().and_then(|v| in_unit(unit, v.amount)),
+        Claim::Order { .. } | Claim::Trend { .. } => None,
+    };
+    let comparisons = comparisons(job, cells, statement).unwrap_or_default();
+    let only = plan.recording.as_ref().and_then(|_| bounds.reported(&comparisons));
+    let points = pairs(statement).into_iter().zip(comparisons).enumerate();
+    let checked = |(_, ((above, below), c)): (usize, ((Point, Option<Point>), Comparison))| Checked {
+        above,
+        below,
+        verdict: if bounds.accepts(&c) { Verdict::Agrees } else { Verdict::Differs },
+        at: c.at,
+        estimate: c.estimate,
+        runs: c.runs,
+        expected,
+        low: bounds.low,
+        high: bounds.high,
+    };
+    points.filter(|(n, _)| only.is_none_or(|only| only == *n)).map(checked).collect()
+}
+
 /// Judges all statements.
 pub(crate) fn all(job: &FigureJob<'_>, plan: &Plan, cells: &Cells) -> Vec<StatementResult> {
     job.file.statements.iter().map(|s| judge(job, plan, cells, s)).collect()
@@ -135,13 +190,10 @@ pub(crate) fn judge(
     let quick = job.file.quick.as_ref().filter(|_| job.quick).map_or(0.0, |q| q.tolerance);
     let (bounds, paper_value, scale, unit) = expected(job, plan, &statement.claim, quick);
     let comparisons = comparisons(job, cells, statement);
-    let accepted = |c: &Comparison| c.estimate.mean.is_some_and(|m| bounds.accept(m));
-    let room = |c: &Comparison| c.estimate.mean.map_or(f64::NEG_INFINITY, |m| bounds.room(m));
-    let nearest = comparisons.iter().flatten().min_by(|a, b| room(a).total_cmp(&room(b)));
-    let shown = comparisons.iter().flatten().find(|c| !accepted(c)).or(nearest);
+    let shown = comparisons.as_deref().and_then(|all| Some(&all[bounds.reported(all)?]));
     let verdict = match shown {
         None => Verdict::NotRun,
-        Some(c) if accepted(c) => Verdict::Agrees,
+        Some(c) if bounds.accepts(c) => Verdict::Agrees,
         Some(_) => Verdict::Differs,
     };
     let mean = shown.and_then(|c| c.estimate.mean);
@@ -158,7 +210,7 @@ pub(crate) fn judge(
         length: shown.map_or(0.0, |c| c.length),
         paper_value,
         at: shown.map_or_else(String::new, |c| c.at.clone()),
-        room: mean.map(|m| bounds.room(m) / bounds.size()),
+        room: shown.filter(|c| c.estimate.mean.is_some()).map(|c| bounds.room(c) / bounds.size()),
         verdict,
         known: statement.known.as_ref().map(|k| KnownDifference { why: k.why.clone(), turn: words(&k.turn) }),
         command: job.command.clone(),
@@ -190,7 +242,7 @@ fn comparisons(job: &FigureJob<'_>, cells: &Cells, statement: &Statement) -> Opt
 }
 
 /// A curve and the index of a value of x.
-type Point = (usize, usize);
+pub(crate) type Point = (usize, usize);
 
 /// Returns the points whose means are compared with what is accepted; with a second one it is their ratio.
 fn pairs(statement: &Statement) -> Vec<(Point, Option<Point>)> {

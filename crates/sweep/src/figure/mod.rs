@@ -8,6 +8,7 @@
 mod arguments;
 mod course;
 mod draw;
+mod evaluate;
 mod formula;
 mod judge;
 mod measure;
@@ -17,6 +18,8 @@ mod settings;
 mod tables;
 mod units;
 
+pub use crate::rounding::rounded;
+pub use evaluate::{Evaluation, PointResult, evaluate};
 pub use judge::{KnownDifference, StatementResult, Verdict};
 pub use tables::verdict_text;
 
@@ -32,6 +35,8 @@ use measure::Measure;
 use plan::{Origin, RunSet};
 pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::Path;
 pub(crate) use tables::{COLUMNS, Heading, STATEMENT_STYLE, contents, fields, html_table, ours, points};
 
@@ -217,6 +222,18 @@ impl<'a> Wanted<'a> {
         };
         store.write(&self.run.key, &report, &course)
     }
+}
+
+/// Returns each run of several figures once, the costliest first, so that no long one is left for the end.
+pub(crate) fn in_order<'a>(figures: impl Iterator<Item = (&'a FigureJob<'a>, &'a Plan)>) -> Vec<Wanted<'a>> {
+    let (mut seen, mut all, mut cells) = (BTreeSet::new(), Vec::new(), 0);
+    for (job, plan) in figures {
+        all.extend(Wanted::of(job, plan, cells).filter(|w| seen.insert(w.run.key.as_str())));
+        cells += plan.cells();
+    }
+    let class = |wanted: &Wanted<'_>| Reverse(wanted.job.file.cost);
+    all.sort_by(|a, b| class(a).cmp(&class(b)).then_with(|| b.run.cost.total_cmp(&a.run.cost)));
+    all
 }
 
 /// Makes those runs that are not in the store: the first one of each cell, then the others, in this order.

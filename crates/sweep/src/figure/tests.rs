@@ -1,6 +1,7 @@
 //! Figures from their files to their tables.
 
 mod course;
+mod evaluated;
 mod formulas;
 mod known;
 mod trends;

@@ -13,13 +13,11 @@ pub use items::{Item, Paper, read};
 
 use crate::Summary;
 use crate::error::{Error, file_error};
-use crate::figure::{self, FigureJob, Made, PAGE, Plan, Verdict, Wanted};
+use crate::figure::{self, FigureJob, Made, PAGE, Plan, Verdict};
 use crate::progress::Tell;
 use crate::store::{Store, write_file};
 use items::Judged;
 use rayon::prelude::*;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -73,7 +71,8 @@ pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersR
     let plans: Vec<Plan> =
         pool.install(|| job.figures.iter().map(|f| Plan::new(&f.job)).collect::<Result<_, _>>())?;
     let store = Store::open(out)?;
-    let runs = figure::make_missing(in_order(job, &plans), (&pool, &store), tell)?;
+    let wanted = figure::in_order(job.figures.iter().map(|f| &f.job).zip(&plans));
+    let runs = figure::make_missing(wanted, (&pool, &store), tell)?;
     let folder = out.join("figures");
     fs::create_dir_all(&folder).map_err(file_error(&folder))?;
     let make = |(figure, plan): (&Figure<'_>, &Plan)| {
@@ -98,18 +97,6 @@ pub fn papers(job: &PapersJob<'_>, out: &Path, tell: Tell<'_>) -> Result<PapersR
     }
     let differs = statements.iter().any(|s| s.result.verdict == Verdict::Differs && s.result.known.is_none());
     Ok(PapersResult { runs, text: tables::text(job.papers, &statements, &items), differs })
-}
-
-/// Returns each run once, the costliest first, so that no long one is left for the end.
-fn in_order<'a>(job: &'a PapersJob<'_>, plans: &'a [Plan]) -> Vec<Wanted<'a>> {
-    let (mut seen, mut all, mut cells) = (BTreeSet::new(), Vec::new(), 0);
-    for (figure, plan) in job.figures.iter().zip(plans) {
-        all.extend(Wanted::of(&figure.job, plan, cells).filter(|w| seen.insert(w.run.key.as_str())));
-        cells += plan.cells();
-    }
-    let class = |wanted: &Wanted<'_>| Reverse(wanted.job.file.cost);
-    all.sort_by(|a, b| class(a).cmp(&class(b)).then_with(|| b.run.cost.total_cmp(&a.run.cost)));
-    all
 }
 
 fn statements<'a>(job: &'a PapersJob<'_>, made: &'a [Made]) -> Vec<Judged<'a>> {

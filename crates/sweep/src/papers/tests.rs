@@ -122,7 +122,8 @@ fn the_text_counts_items_and_says_what_differs_and_what_was_not_run() {
 fn the_costliest_runs_are_the_first() {
     with_job(&files(), |job| {
         let plans: Vec<Plan> = job.figures.iter().map(|f| Plan::new(&f.job).unwrap()).collect();
-        let classes: Vec<_> = in_order(job, &plans).iter().map(|wanted| wanted.job.file.cost).collect();
+        let wanted = figure::in_order(job.figures.iter().map(|f| &f.job).zip(&plans));
+        let classes: Vec<_> = wanted.iter().map(|wanted| wanted.job.file.cost).collect();
         assert_eq!(classes.len(), 8);
         assert!(classes.windows(2).all(|two| two[0] >= two[1]), "{classes:?}");
     });
