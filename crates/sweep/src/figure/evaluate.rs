@@ -71,7 +71,7 @@ pub fn evaluate(jobs: &[FigureJob<'_>], threads: usize, out: &Path) -> Result<Ve
     let store = Store::open(out)?;
     super::make_missing(super::in_order(jobs.iter().zip(&plans)), (&pool, &store), &|_| ())?;
     let of = |(job, plan): (&FigureJob<'_>, &Plan)| {
-        Ok(evaluation(job, plan, &Made::new(job, plan, super::read(plan, &store)?)))
+        Ok(evaluation(job, plan, &Made::new(job, plan, super::read(plan, &store)?, None)))
     };
     let all: Vec<_> = pool.install(|| jobs.par_iter().zip(&plans).map(of).collect());
     all.into_iter().collect()
