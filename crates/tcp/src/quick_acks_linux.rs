@@ -82,7 +82,8 @@ impl QuickAcks {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }
 
-    /// How long the acknowledgment of a segment beyond the gap at `next` waits for others; `None`: not at all.
+    /// How long the acknowledgment of a segment beyond the gap at `next` waits for others; `None`: not at
+    /// all.
     pub(crate) fn compressed(&mut self, next: u64, srtt: Duration) -> Option<Duration> {
         if self.last.is_none() || self.wanted() || self.compressed >= MOST_COMPRESSED {
             return None;

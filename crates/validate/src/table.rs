@@ -43,8 +43,8 @@ pub struct Row {
 /// Shown for an empty cell.
 pub const NOTHING: &str = "–";
 
-/// Share of the room between `middle` and the nearer limit that a mean uses. Of one limit alone it is the ratio
-/// to the limit.
+/// Share of the room between `middle` and the nearer limit that a mean uses. Of one limit alone it is the
+/// ratio to the limit.
 pub fn share_used(mean: f64, middle: Option<f64>, (low, high): (f64, f64)) -> f64 {
     let share = match (low.is_finite(), high.is_finite()) {
         (true, false) => low / mean,

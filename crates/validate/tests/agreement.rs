@@ -2,7 +2,8 @@
 
 use bentpipe_validate::{Check, Verdict, all, figures, judge, page};
 
-/// The tables that take too long for an ordinary test, by the beginning of their titles. Figures say it themselves.
+/// The tables that take too long for an ordinary test, by the beginning of their titles. Figures say it
+/// themselves.
 const SLOW: [&str; 11] = [
     "Segment error rate over bit error rate",
     "Fade and bit error rate",

@@ -269,8 +269,8 @@ fn a_full_segment_and_a_byte_are_acknowledged() {
     d.gets(Seg { seq: 17_001, len: 1, ..ACK }).sends(ack(17_002)).silent();
 }
 
-/// `__tcp_ack_snd_check`: after each cumulative acknowledgment three segments beyond a gap are acknowledged at
-/// once, and those of the next millisecond together; without SACK all are at once.
+/// `__tcp_ack_snd_check`: after each cumulative acknowledgment three segments beyond a gap are acknowledged
+/// at once, and those of the next millisecond together; without SACK all are at once.
 #[test]
 fn acknowledgments_beyond_a_gap_wait_for_each_other() {
     let mut d = delaying();

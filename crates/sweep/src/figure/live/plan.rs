@@ -6,8 +6,8 @@ use crate::figure::{FigureJob, Plan, Run};
 use bentpipe_scenario::figure_file::{Across, FigureFile, Live, Quick};
 use bentpipe_scenario::{Diagnostic, SimulatedOnly};
 
-/// Returns the figure of what is run live; `None` without `[live]`. Its shorter version has the parameters and
-/// seeds of the simulated runs.
+/// Returns the figure of what is run live; `None` without `[live]`. Its shorter version has the parameters
+/// and seeds of the simulated runs.
 pub(crate) fn file_of(file: &FigureFile) -> Option<FigureFile> {
     let live = file.live.as_ref()?;
     let curve = |n: &usize| {
