@@ -11,11 +11,17 @@ FUZZ_SECONDS ?= 60
 FUZZ_HEADERS_ARGS ?=
 FUZZ_GATEWAY_ARGS ?=
 FUZZ_ADVICE_ARGS ?=
+PYTHON ?= python3
+# the environment of Python in which the package is built and tested
+VENV := $(TARGET)/python
+PYTEST_ARGS ?=
+# all crates but the library that Python loads, which is built and checked by targets of its own
+CRATES := --workspace --exclude bentpipe-python
 AREA ?= engine
 PARTS ?=
 LONG ?=
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf wheel python-test python-check need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -30,6 +36,8 @@ help:
 	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
 	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make wheel      the Python package, in target/wheels; needs python3 with venv, and fetches maturin' \
+	  'make python-test, python-check   tests, and types and lints, of the Python package' \
 	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
 	  'make docs       the book, in target/book'
 
@@ -40,8 +48,8 @@ demo: build
 	$(BENTPIPE) demo --out target/demo
 
 test: need-cargo
-	$(CARGO) test --workspace --no-fail-fast $(TEST_ARGS)
-	$(CARGO) test --release --workspace --test golden $(TEST_ARGS)
+	$(CARGO) test $(CRATES) --no-fail-fast $(TEST_ARGS)
+	$(CARGO) test --release $(CRATES) --test golden $(TEST_ARGS)
 
 check: fmt clippy rustdoc tidy deny unused
 
@@ -49,10 +57,10 @@ fmt: need-lints
 	$(CARGO) fmt --all --check
 
 clippy: need-lints
-	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --quiet $(CRATES) --all-targets -- -D warnings
 
 rustdoc: need-cargo
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --quiet --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --quiet $(CRATES) --no-deps --document-private-items
 
 tidy: need-cargo
 	$(XTASK) tidy
@@ -94,6 +102,29 @@ bpf: need-lints
 	$(CARGO) clippy --quiet --package bentpipe-agent --features bpf --all-targets -- -D warnings
 	$(CARGO) test --package bentpipe-kernel-rate --features bpf $(TEST_ARGS)
 	$(CARGO) test --package bentpipe-cli --features bpf --test kernel $(TEST_ARGS)
+
+# The console script is in it, so the command needs no second copy of the engine.
+wheel: need-cargo $(VENV)/maturin
+	rm -f target/wheels/bentpipe-*.whl
+	$(VENV)/bin/maturin build --manifest-path python/Cargo.toml --profile wheel --out target/wheels
+
+python-test: wheel $(VENV)/tools
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps target/wheels/bentpipe-*.whl
+	cd python && $(abspath $(VENV))/bin/pytest -p no:cacheprovider $(PYTEST_ARGS)
+
+python-check: need-lints $(VENV)/tools
+	$(CARGO) clippy --quiet --package bentpipe-python -- -D warnings
+	cd python && $(abspath $(VENV))/bin/mypy && $(abspath $(VENV))/bin/pyright --pythonpath $(abspath $(VENV))/bin/python
+
+$(VENV)/maturin:
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet 'maturin>=1.16,<2'
+	touch $@
+
+# the libraries that take tables over and spread runs are optional: tests skip those that are not there
+$(VENV)/tools: $(VENV)/maturin python/requirements-test.txt
+	$(VENV)/bin/pip install --quiet --requirement python/requirements-test.txt
+	touch $@
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

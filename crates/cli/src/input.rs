@@ -2,6 +2,7 @@
 
 use crate::options::{faulty_range, in_file, message_and_help};
 use crate::outcome::Failure;
+use crate::shipped;
 use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, ReferenceSpec, Scenario, Source};
 use bentpipe_sim::reference;
 use clap::Args;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// A scenario and its changes on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// Scenario file.
+    /// Scenario file, or the name of a scenario that comes with the program.
     pub(crate) file: PathBuf,
     /// Seed of every random stream, replacing the file's.
     #[arg(long, value_name = "N")]
@@ -39,11 +40,33 @@ pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
     Ok(Source::from_bytes(name, &bytes)?)
 }
 
+/// Reads a scenario file, or takes the scenario of this name that comes with the program: `sharing`. A
+/// file of that name comes first.
+pub(crate) fn scenario(path: &Path) -> Result<Source, Failure> {
+    let shipped = || path.to_str().and_then(|name| shipped::scenario(name).ok());
+    let found = if path.exists() { None } else { shipped() };
+    found.map_or_else(|| file(path), Ok)
+}
+
 /// Reads, checks and resolves the scenario that the command line names.
 pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
-    let source = file(&input.file)?;
-    let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, &Beside(&input.file))?;
-    reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
+    let source = scenario(&input.file)?;
+    Ok(resolve(&source, &Beside(&input.file), &input.sets, input.seed)?)
+}
+
+/// Checks and resolves a scenario. `sets` are names and values as of `--set`; trace files are read by
+/// `files`.
+///
+/// # Errors
+/// The first error, with its place.
+pub fn resolve(
+    source: &Source,
+    files: &dyn Files,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+) -> Result<Scenario, Box<Diagnostic>> {
+    let scenario = bentpipe_scenario::load_with(source, sets, seed, files)?;
+    reference::check(&scenario).map_err(|(spec, fault)| misplaced(source, spec, &fault))?;
     Ok(scenario)
 }
 
@@ -69,7 +92,8 @@ fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Reference
 const MAX_TRACE: usize = 64 << 20;
 
 /// Reads trace files, whose paths are relative to the scenario file.
-pub(crate) struct Beside<'a>(pub(crate) &'a Path);
+#[derive(Debug)]
+pub struct Beside<'a>(pub &'a Path);
 
 impl Files for Beside<'_> {
     fn read(&self, path: &str) -> Result<String, String> {

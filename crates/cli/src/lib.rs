@@ -1,6 +1,7 @@
 //! The command line. Results go to standard output, messages to standard error.
 //!
 //! As a library it lets a program add its own kinds of nodes: call [`main`] with a [`Registry`].
+//! [`library`] has what the Python package shares with the commands.
 
 mod agent;
 mod args;
@@ -13,6 +14,7 @@ mod figure;
 mod find;
 mod gateway;
 mod input;
+pub mod library;
 mod link;
 mod links;
 mod live;
@@ -34,6 +36,7 @@ use bentpipe_scenario::{agent_file, figure_file, gateway_file};
 use clap::Parser as _;
 use core::fmt;
 use outcome::{Failure, NOT_MET, print};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -62,6 +65,20 @@ pub fn load(file: &Path, sets: &[(String, String)], seed: Option<u64>) -> Result
 pub fn main(registry: Registry) -> ExitCode {
     bentpipe_scenario::register(registry);
     ExitCode::from(run(&Args::parse().command).unwrap_or_else(|failure| failure.report()))
+}
+
+/// Executes the command line `words`, whose first one is the program's name, within another program that is
+/// started as this one by the words `again`. Returns the exit status.
+pub fn execute(words: &[OsString], again: Vec<OsString>) -> u8 {
+    bentpipe_os::set_own_program(again);
+    match Args::try_parse_from(words) {
+        Ok(args) => run(&args.command).unwrap_or_else(|failure| failure.report()),
+        Err(error) => {
+            // help and the version are no errors; where neither can be printed there is nobody to tell
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(outcome::BAD_INPUT)
+        }
+    }
 }
 
 fn run(command: &Command) -> Result<u8, Failure> {

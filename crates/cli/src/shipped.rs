@@ -62,9 +62,13 @@ scenarios! {
     "winds"
 }
 
+/// Returns the names of the scenarios.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    SCENARIOS.iter().map(|s| s.0)
+}
+
 /// Returns the scenario of this name, or why there is none, with lines of help.
 pub(crate) fn scenario(name: &str) -> Result<Source, (String, Vec<String>)> {
-    let names = || SCENARIOS.iter().map(|s| s.0);
     if let Some((_, text)) = SCENARIOS.iter().find(|s| s.0 == name) {
         return Ok(Source::new(format!("scenarios/{name}.toml"), *text));
     }

@@ -6,10 +6,13 @@ use crate::outcome::Failure;
 use crate::progress::{Words, print_page, print_summary, with_progress};
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
-use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
 use std::path::{Path, PathBuf};
+
+/// Names and values of `--set`.
+type Sets = Vec<(String, String)>;
 
 /// Default maximum of runs per combination with a precision.
 const MAX_SEEDS: u32 = 50;
@@ -56,11 +59,8 @@ pub(crate) struct Sweep {
 
 /// Makes the missing runs, then the tables; returns that of combinations.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
-    let source = input::file(&args.input.file)?;
-    let spec = changed(bentpipe_scenario::sweep(&source)?, args)?;
-    // a --set of an axis has become its only value
-    let mut sets = args.input.sets.clone();
-    sets.retain(|(name, _)| spec.axes.iter().all(|(axis, _)| axis != name));
+    let source = input::scenario(&args.input.file)?;
+    let (spec, sets) = changed(bentpipe_scenario::sweep(&source)?, args)?;
     let job = Job {
         source: &source,
         files: &input::Beside(&args.input.file),
@@ -144,19 +144,10 @@ fn place_of(values: &str, wanted: &str) -> usize {
     value.map_or(0, |value| value.as_ptr().addr() - values.as_ptr().addr())
 }
 
-/// Returns the file's sweep with the changes from the command line.
-fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagnostic>> {
-    let mut spec = spec.unwrap_or_else(|| SweepSpec {
-        axes: Vec::new(),
-        seeds: DEFAULT_SEEDS,
-        measure: vec!["goodput".to_owned()],
-        precision: None,
-    });
-    for (name, values) in &mut spec.axes {
-        if let Some((_, value)) = args.input.sets.iter().rfind(|(set, _)| set == name) {
-            *values = vec![value.clone()];
-        }
-    }
+/// Returns the file's sweep with the changes from the command line, and the values set that are no axis's.
+fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<(SweepSpec, Sets), Box<Diagnostic>> {
+    let mut spec = spec.unwrap_or_default();
+    let sets = spec.keep(&args.input.sets);
     for (n, (name, values)) in args.axes.iter().enumerate() {
         let shown = format!("{name}={values}");
         let given = OptionValue { name: "--axis", value: &shown };
@@ -173,18 +164,14 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
             fault.help.push(help);
             return Err(fault);
         }
-        let values = axis(name, values, given)?;
-        match spec.axes.iter_mut().find(|(axis, _)| axis == name) {
-            Some(axis) => axis.1 = values,
-            None => spec.axes.push((name.clone(), values)),
-        }
+        spec.set_axis(name, axis(name, values, given)?);
     }
     if !args.measure.is_empty() {
         spec.measure.clone_from(&args.measure);
     }
     spec.seeds = args.seeds.unwrap_or(spec.seeds);
     precise(&mut spec, args)?;
-    Ok(spec)
+    Ok((spec, sets))
 }
 
 /// Splits the values of an axis. They must be neither empty nor equal.

@@ -13,6 +13,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod nft;
 mod options;
+mod own_program;
 pub mod packet;
 pub mod port;
 pub mod process;
@@ -27,6 +28,7 @@ pub mod wait;
 
 pub use clock::Clock;
 pub use mapped::MappedFile;
+pub use own_program::{own_program, set_own_program};
 pub use packet::{FramePort, VethPort};
 pub use port::{PacketPort, PortDrops, PortError, Received};
 pub use silent::SilentPort;

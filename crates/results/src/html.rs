@@ -275,12 +275,11 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     }
     rows.extend(report.parameters.iter().map(|(k, v)| row(&format!("parameter {k}"), shown(v))));
     table(out, "How this was made", &["what", "value"], &rows, "manifest.json");
-    out.push_str("<p>Files beside this page: ");
-    for (i, file) in files.iter().enumerate() {
-        let name = escape(file);
-        let _ = write!(out, "{}<a href=\"{name}\">{name}</a>", if i == 0 { "" } else { ", " });
+    let link = |file: &String| format!("<a href=\"{0}\">{0}</a>", escape(file));
+    let links: Vec<String> = files.iter().map(link).collect();
+    if !links.is_empty() {
+        let _ = writeln!(out, "<p>Files beside this page: {}.</p>", links.join(", "));
     }
-    out.push_str(".</p>\n");
     let note = |c: &FinishedCapture, text: &str| {
         format!("<p>The capture of {} ({}) {text}</p>\n", escape(&c.link), c.point)
     };

@@ -110,6 +110,11 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
+/// Returns the page alone, for those who keep no folder: it names no files.
+pub fn page(outcome: &Outcome<'_>) -> String {
+    html::page(outcome, &[])
+}
+
 /// Returns `manifest.json`: what is needed to repeat the run. It does not depend on machine and clock if the
 /// run is simulated.
 fn manifest(outcome: &Outcome<'_>, files: &[String]) -> String {

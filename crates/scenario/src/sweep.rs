@@ -25,6 +25,34 @@ pub struct SweepSpec {
     pub precision: Option<Precision>,
 }
 
+/// The sweep of a file without a `[sweep]` table: no axes, so a single cell.
+impl Default for SweepSpec {
+    fn default() -> Self {
+        Self { axes: Vec::new(), seeds: DEFAULT_SEEDS, measure: vec!["goodput".to_owned()], precision: None }
+    }
+}
+
+impl SweepSpec {
+    /// Adds an axis after the others, or replaces the values of the one of this name.
+    pub fn set_axis(&mut self, name: &str, values: Vec<String>) {
+        match self.axes.iter_mut().find(|(axis, _)| axis == name) {
+            Some(axis) => axis.1 = values,
+            None => self.axes.push((name.to_owned(), values)),
+        }
+    }
+
+    /// Lets axes whose parameter is set keep that value only, and returns the sets of no axis.
+    #[must_use]
+    pub fn keep(&mut self, sets: &[(String, String)]) -> Vec<(String, String)> {
+        for (name, values) in &mut self.axes {
+            if let Some((_, value)) = sets.iter().rfind(|(set, _)| set == name) {
+                *values = vec![value.clone()];
+            }
+        }
+        sets.iter().filter(|(name, _)| self.axes.iter().all(|(axis, _)| axis != name)).cloned().collect()
+    }
+}
+
 /// Required precision of a mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {

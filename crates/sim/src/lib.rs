@@ -17,7 +17,7 @@ pub use bentpipe_network::Network as Simulation;
 pub use instrument::Instruments;
 pub use observe::{RecordOptions, Sampler};
 pub use record::Record;
-pub use run::{SharedSink, run, run_recorded};
+pub use run::{SharedSink, run, run_recorded, run_while};
 
 /// Version of the simulator's results. Increase it for changes that [`FINGERPRINTS`] do not show.
 pub const SEMANTICS: u32 = 2;

@@ -7,15 +7,31 @@ use crate::observe::{RecordOptions, Sampler};
 use crate::record::Record;
 use crate::{reference, report};
 use bentpipe_base::trace::{Event, Mask, Sink};
-use bentpipe_base::{Instant, NodeId, Size};
+use bentpipe_base::{Duration, Instant, NodeId, Size};
 use bentpipe_report::{FlowReport, InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// Least simulated time between two questions of [`run_while`].
+const PAUSE: Duration = Duration::from_millis(100);
+/// Most questions of a run: a run of days is not slowed down by them.
+const MOST_PAUSES: u64 = 1_000_000;
+
 /// Runs `scenario` to its end.
 pub fn run(scenario: &Scenario) -> Report {
-    observe(scenario, None, |_| None).0
+    observe(scenario, None, None, |_| None).expect("nothing stops it").0
+}
+
+/// Runs `scenario`, and records it if there is a `watch`. `go_on` is called after every 100 ms of
+/// simulated time; once it returns false the run is abandoned, and there is no report. It changes no
+/// result otherwise.
+pub fn run_while(
+    scenario: &Scenario,
+    watch: Option<&RecordOptions>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<(Report, Option<Record>)> {
+    observe(scenario, watch, Some(go_on), |_| None)
 }
 
 /// A trace sink that its owner can access after the run.
@@ -27,19 +43,21 @@ pub fn run_recorded(
     watch: &RecordOptions,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
 ) -> (Report, Record) {
-    let (report, record) = observe(scenario, Some(watch), listen);
+    let (report, record) = observe(scenario, Some(watch), None, listen).expect("nothing stops it");
     (report, record.unwrap_or_default())
 }
 
 fn observe(
     scenario: &Scenario,
     watch: Option<&RecordOptions>,
+    go_on: Option<&mut dyn FnMut() -> bool>,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
-) -> (Report, Option<Record>) {
+) -> Option<(Report, Option<Record>)> {
     let mut net = build(scenario);
     let mut watchers = Watchers {
         sampler: watch.map(|w| Sampler::new(scenario, &net, w)),
         instruments: Instruments::new(scenario, &mut net),
+        pauses: Pauses::new(scenario.duration, go_on),
     };
     let sinks: Vec<SharedSink> =
         watchers.sampler.iter().map(|s| s.recorder.clone() as SharedSink).chain(listen(&net)).collect();
@@ -58,12 +76,15 @@ fn observe(
     if !pending.is_over() {
         watchers.advance(&mut net, &mut pending, end, true);
     }
+    if watchers.pauses.stopped {
+        return None;
+    }
     let interval = measured_until.since(from);
     let rate = |(after, before): (&u64, &u64)| rate_bps(after - before, interval);
     let measured = [0, 1, 2].map(|i: usize| after[i].iter().zip(&before[i]).map(rate).collect());
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
-    (report_of(scenario, &mut net, &measured, instruments), record)
+    Some((report_of(scenario, &mut net, &measured, instruments), record))
 }
 
 /// Bytes of each flow delivered to the application, and arrived at its host; and bytes that each link
@@ -99,20 +120,47 @@ impl Sink for Tee {
     }
 }
 
-/// Sampler and instruments, which take samples at times of their own.
-struct Watchers {
-    sampler: Option<Sampler>,
-    instruments: Instruments,
+/// The times at which a run is asked whether to go on.
+struct Pauses<'a> {
+    go_on: Option<&'a mut dyn FnMut() -> bool>,
+    every: Duration,
+    next: Instant,
+    /// True once the answer was no.
+    stopped: bool,
 }
 
-impl Watchers {
-    /// Runs the network until `until`, or until no flow is pending if `may_end`, and takes the samples.
+impl<'a> Pauses<'a> {
+    fn new(length: Duration, go_on: Option<&'a mut dyn FnMut() -> bool>) -> Self {
+        let every = PAUSE.max(Duration(length.0 / MOST_PAUSES));
+        let next = if go_on.is_some() { Instant::ZERO + every } else { Instant::NEVER };
+        Self { go_on, every, next, stopped: false }
+    }
+
+    fn ask(&mut self) {
+        self.next += self.every;
+        self.stopped = self.go_on.as_mut().is_some_and(|go_on| !go_on());
+    }
+}
+
+/// Sampler and instruments, which take samples at times of their own, and pauses.
+struct Watchers<'a> {
+    sampler: Option<Sampler>,
+    instruments: Instruments,
+    pauses: Pauses<'a>,
+}
+
+impl Watchers<'_> {
+    /// Runs the network until `until`, or until no flow is pending if `may_end`, and takes the samples. Does
+    /// nothing more once the run is stopped.
     fn advance(&mut self, net: &mut Network, pending: &mut Pending, until: Instant, may_end: bool) {
-        loop {
+        while !self.pauses.stopped {
             let sample = self.sampler.as_ref().map_or(Instant::NEVER, Sampler::next);
-            let stop = until.min(sample).min(self.instruments.next());
+            let stop = until.min(sample).min(self.instruments.next()).min(self.pauses.next);
             if pending.advance(net, stop, may_end) {
                 return;
+            }
+            if self.pauses.next <= stop {
+                self.pauses.ask();
             }
             if self.instruments.next() <= stop {
                 self.instruments.sample(net);

@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_report::Report;
 use bentpipe_scenario::{App, Direction, InstrumentKind, InstrumentSpec, Scenario, Source, load};
 use bentpipe_sim::record::SequenceKind;
-use bentpipe_sim::{Record, RecordOptions, run, run_recorded};
+use bentpipe_sim::{Record, RecordOptions, run, run_recorded, run_while};
 
 fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
     let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -31,6 +31,35 @@ fn looking_changes_nothing() {
     ] {
         assert_eq!(run(&scenario).to_json(), watched(&scenario).0.to_json());
     }
+}
+
+#[test]
+fn asking_whether_to_go_on_changes_nothing() {
+    let scenario = sharing();
+    let mut asked = 0;
+    let mut go_on = || {
+        asked += 1;
+        true
+    };
+    let (report, record) = run_while(&scenario, None, &mut go_on).unwrap();
+    assert_eq!((report.to_json(), record.is_none()), (run(&scenario).to_json(), true));
+    assert_eq!(asked, 600, "every 100 ms");
+    let watch = RecordOptions { sequences: 2, ..RecordOptions::default() };
+    let (report, record) = run_while(&scenario, Some(&watch), &mut || true).unwrap();
+    let (watched_report, watched_record) = watched(&scenario);
+    assert_eq!(report.to_json(), watched_report.to_json());
+    assert_eq!(format!("{record:?}"), format!("{:?}", Some(watched_record)));
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_asks_no_more_and_has_no_report() {
+    let mut asked = 0;
+    let mut go_on = || {
+        asked += 1;
+        asked < 20
+    };
+    assert!(run_while(&sharing(), None, &mut go_on).is_none());
+    assert_eq!(asked, 20);
 }
 
 /// A loss has the time at which it happened, not the time of the sample.

@@ -5,6 +5,7 @@
 //! can change its result. Tables and plots are made from these files only, in the order of cells and seeds,
 //! so they do not depend on threads, interruptions or shards.
 
+pub mod batch;
 mod error;
 pub mod figure;
 pub mod find;
@@ -35,6 +36,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use store::{Course, Store};
 use table::Table;
+pub use table::{CellTable, MetricColumns};
 pub use write::PAGE;
 
 /// Summary of a sweep.
@@ -57,6 +59,11 @@ impl SweepResult {
     /// Formats the table of cells for a terminal, ending in a newline; empty for a shard.
     pub fn to_text(&self) -> String {
         self.table.as_ref().map_or_else(String::new, text::cells)
+    }
+
+    /// Returns the table of cells in columns; `None` for a shard.
+    pub fn cells(&self) -> Option<CellTable> {
+        self.table.as_ref().map(Table::in_columns)
     }
 
     /// Returns the name of the page in the folder; `None` for a shard.
@@ -108,9 +115,14 @@ pub fn sweep(job: &Job<'_>, out: &Path, tell: Tell<'_>) -> Result<SweepResult, E
 }
 
 fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
+    Ok(bentpipe_sim::run(&planned(job, plan, run)?))
+}
+
+/// Returns the scenario of a run.
+fn planned(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<bentpipe_scenario::Scenario, Error> {
     let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
     check_key(&key::run_key(&scenario), &run.key)?;
-    Ok(bentpipe_sim::run(&scenario))
+    Ok(scenario)
 }
 
 /// Makes runs that `tracker` knows of on all threads, begun in their order.

@@ -65,6 +65,12 @@ impl Manifest {
     }
 }
 
+/// True if `text` is the manifest of a version with other results.
+pub(crate) fn is_of_another_version(text: &str) -> bool {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    value["semantics"].as_str().is_some_and(|made_by| made_by != semantics())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +91,7 @@ mod tests {
         }
         let other = with(0, &hash).replace(&semantics(), "0-0");
         assert!(Manifest::read(&other).err().unwrap().to_string().contains("another version"));
+        assert!(is_of_another_version(&other) && !is_of_another_version(&with(0, &hash)));
+        assert!(!is_of_another_version("") && !is_of_another_version("[]"));
     }
 }

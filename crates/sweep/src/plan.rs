@@ -223,9 +223,17 @@ impl Plan {
 
 /// Returns all combinations; the last axis varies fastest.
 fn cells(axes: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
-    axes.iter().fold(vec![Vec::new()], |cells, (_, values)| {
-        let with =
-            |cell: &Vec<String>, value: &String| [cell.as_slice(), std::slice::from_ref(value)].concat();
-        cells.iter().flat_map(|cell| values.iter().map(move |value| with(cell, value))).collect()
-    })
+    let n = axes.iter().map(|(_, values)| values.len()).product();
+    (0..n).map(|cell| cell_at(axes, cell)).collect()
+}
+
+/// Returns the values of a combination by its number; a number beyond the last one begins again.
+pub(crate) fn cell_at(axes: &[(String, Vec<String>)], mut cell: usize) -> Vec<String> {
+    let mut values: Vec<String> = Vec::with_capacity(axes.len());
+    for (_, all) in axes.iter().rev() {
+        values.push(all[cell % all.len()].clone());
+        cell /= all.len();
+    }
+    values.reverse();
+    values
 }

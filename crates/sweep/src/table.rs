@@ -74,7 +74,48 @@ impl From<Estimate> for CellStatistics {
     }
 }
 
+/// The table of cells in columns, in the order of `cells.csv`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellTable {
+    /// Each axis, and its value in each cell as `--set` takes it.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// Each metric.
+    pub metrics: Vec<MetricColumns>,
+}
+
+/// A metric of all cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricColumns {
+    /// Name with its unit: `goodput_bps`.
+    pub name: String,
+    /// Mean in each cell; `None` if no run has a value.
+    pub mean: Vec<Option<f64>>,
+    /// Half-width of the 95 % interval; `None` for less than two values.
+    pub half_width: Vec<Option<f64>>,
+    /// Number of runs that have a value.
+    pub n: Vec<usize>,
+}
+
 impl Table {
+    pub(crate) fn in_columns(&self) -> CellTable {
+        let axis = |(i, name): (usize, &String)| {
+            (name.clone(), self.cells.iter().map(|cell| cell[i].clone()).collect())
+        };
+        let metric = |(i, metric): (usize, &Metric)| {
+            let of = self.figures.iter().map(|figures| figures[i]);
+            MetricColumns {
+                name: metric.column(),
+                mean: of.clone().map(|f| f.mean).collect(),
+                half_width: of.clone().map(|f| f.half_width).collect(),
+                n: of.map(|f| f.n).collect(),
+            }
+        };
+        CellTable {
+            axes: self.axes.iter().enumerate().map(axis).collect(),
+            metrics: self.metrics.iter().enumerate().map(metric).collect(),
+        }
+    }
+
     /// Reads the runs of a manifest.
     pub(crate) fn read(manifest: &str, store: &Store) -> Result<Self, Error> {
         let Manifest { title, axes, measure, cells, runs, .. } = Manifest::read(manifest)?;

@@ -68,7 +68,10 @@ impl Setup {
 
     /// The run of all tests of the workspace.
     pub(super) fn tests(&self) -> Outcome<&Tests> {
-        self.tests.get_or_init(|| Tests::of("--workspace", &[])).as_ref().map_err(Clone::clone)
+        self.tests
+            .get_or_init(|| Tests::of("--workspace --exclude bentpipe-python", &[]))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 

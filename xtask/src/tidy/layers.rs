@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 28] = [
+const LAYERS: [(&str, Kind, &str); 29] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -57,6 +57,7 @@ const LAYERS: [(&str, Kind, &str); 28] = [
         "base wire tcp link nodes gateway scenario sim report plot validate results sweep os service live \
          emulate accelerate agent",
     ),
+    ("python", Driver, "cli os report results scenario sim sweep tcp"),
 ];
 
 /// Third-party crates the engine may use.

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _, stdin};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 
 /// When both ends are asked where they are, after the agent's death.
@@ -50,8 +50,7 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Starts the watcher of the agent of `path` as the program `bentpipe agent __mourn`.
     pub(super) fn start(path: &str, registry: &Registry) -> Result<Self, Error> {
-        let own = std::env::current_exe().map_err(|e| Error::system("this program", e))?;
-        let mut command = Command::new(own);
+        let mut command = bentpipe_os::own_program();
         command.args(["agent", "--run-dir"]).arg(registry.folder()).args(["__mourn", path]);
         // a Ctrl-C in the terminal is for the agent
         command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);

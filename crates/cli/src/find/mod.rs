@@ -8,7 +8,7 @@ use crate::options::OptionValue;
 use crate::outcome::{Failure, NOT_FOUND, print, print_message, to_json};
 use crate::progress::{Words, print_summary, with_progress};
 use bentpipe_os::Clock;
-use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Source, SweepSpec};
+use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Files, Source, SweepSpec};
 use bentpipe_sweep::find::{Condition, Find as Search, Found};
 use bentpipe_sweep::{Error, Job, PAGE};
 use clap::Args;
@@ -53,26 +53,18 @@ pub(crate) struct Find {
 
 /// Searches; prints the answer and returns the exit status.
 pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
-    let source = input::file(&args.input.file)?;
-    let range = Range::parse(&args.vary, &args.input.sets)?;
-    let until = checked(args, &source, &range)?;
-    let seeds = bentpipe_scenario::sweep(&source)?.map_or(DEFAULT_SEEDS, |spec| spec.seeds);
-    let seeds = args.seeds.unwrap_or(seeds);
-    let job = Job {
-        source: &source,
-        files: &input::Beside(&args.input.file),
-        sets: args.input.sets.clone(),
-        seed: args.input.seed,
-        shard: None,
-        spec: SweepSpec { axes: Vec::new(), seeds, measure: Vec::new(), precision: None },
-        threads: args.threads.into(),
-    };
-    let mut search = Search { job, vary: range.vary.clone(), until };
+    let source = input::scenario(&args.input.file)?;
+    let files = input::Beside(&args.input.file);
+    let (range, mut search) = prepare(args, &source, &files)?;
     let clock = Clock::start();
     let words = Words { out: args.out.as_deref(), cells: "values" };
     let found =
         with_progress(words, |tell| bentpipe_sweep::find::find(&mut search, args.out.as_deref(), tell));
-    let found = found.map_err(|error| failure(error, &range))?;
+    let found = found.map_err(|error| match Unfound::of(error, &range) {
+        Unfound::Diagnostic(diagnostic) => diagnostic.into(),
+        Unfound::Sweep(error @ Error::File { .. }) => Failure::run(error),
+        Unfound::Sweep(error) => Failure::input(error),
+    })?;
     if let Some(out) = &args.out {
         print_summary(found.summary, out, Some(PAGE), clock);
     }
@@ -80,8 +72,68 @@ pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
     Ok(if found.crossing.is_some() { 0 } else { NOT_FOUND })
 }
 
+/// Searches, and returns the answer as `--json` prints it, and as text. `go_on` is asked at times.
+pub(crate) fn search(
+    args: &Find,
+    source: &Source,
+    files: &(dyn Files + Sync),
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<(Value, String), Unfound> {
+    let (range, mut search) = prepare(args, source, files).map_err(Unfound::Diagnostic)?;
+    search.go_on = Some(go_on);
+    let found = bentpipe_sweep::find::find(&mut search, args.out.as_deref(), &|_| ());
+    let found = found.map_err(|error| Unfound::of(error, &range))?;
+    Ok((object(&found, &search), text(&found, &search)))
+}
+
+/// Why a search was aborted.
+#[derive(Debug)]
+pub enum Unfound {
+    /// The scenario, the range or the condition is wrong.
+    Diagnostic(Box<Diagnostic>),
+    /// Another input is wrong, or a file cannot be read or written.
+    Sweep(Error),
+}
+
+impl Unfound {
+    fn of(error: Error, range: &Range<'_>) -> Self {
+        let Error::Cell { mut diagnostic, cell } = error else { return Self::Sweep(error) };
+        let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        diagnostic.help.push(format!("note: with {}", words.join(", ")));
+        Self::Diagnostic(range.shown_in_option(diagnostic, None))
+    }
+}
+
+/// Checks what is asked, before anything is run.
+fn prepare<'a>(
+    args: &'a Find,
+    source: &'a Source,
+    files: &'a (dyn Files + Sync),
+) -> Result<(Range<'a>, Search<'a>), Box<Diagnostic>> {
+    let range = Range::parse(&args.vary, &args.input.sets)?;
+    let until = checked(args, source, files, &range)?;
+    let seeds = bentpipe_scenario::sweep(source)?.map_or(DEFAULT_SEEDS, |spec| spec.seeds);
+    let seeds = args.seeds.unwrap_or(seeds);
+    let job = Job {
+        source,
+        files,
+        sets: args.input.sets.clone(),
+        seed: args.input.seed,
+        shard: None,
+        spec: SweepSpec { axes: Vec::new(), seeds, measure: Vec::new(), precision: None },
+        threads: args.threads.into(),
+    };
+    let vary = range.vary.clone();
+    Ok((range, Search { job, vary, until, go_on: None }))
+}
+
 /// Parses and checks the condition, and both bounds, before anything is run.
-fn checked(args: &Find, source: &Source, range: &Range<'_>) -> Result<Condition, Failure> {
+fn checked(
+    args: &Find,
+    source: &Source,
+    files: &(dyn Files + Sync),
+    range: &Range<'_>,
+) -> Result<Condition, Box<Diagnostic>> {
     let given = OptionValue { name: "--until", value: &args.until };
     let until = Expect::parse(&args.until).map_err(|error| {
         let mut lines = error.lines().map(str::to_owned);
@@ -94,7 +146,7 @@ fn checked(args: &Find, source: &Source, range: &Range<'_>) -> Result<Condition,
     })?;
     // the higher one first: it has the unit
     for bound in [1, 0] {
-        let scenario = range.load(bound, source, &args.input)?;
+        let scenario = range.load(bound, source, files, &args.input)?;
         until.check("--until", &scenario)?;
     }
     Ok(condition)
@@ -102,13 +154,20 @@ fn checked(args: &Find, source: &Source, range: &Range<'_>) -> Result<Condition,
 
 /// The answer as a sentence, or as JSON with the notes on standard error.
 fn answer(found: &Found, search: &Search<'_>, as_json: bool) -> Result<String, Failure> {
-    let (sentence, notes) = (found.sentence(search), found.notes(search));
     if !as_json {
-        return Ok([&[sentence], &notes[..]].concat().join("\n") + "\n");
+        return Ok(text(found, search));
     }
-    for note in notes {
+    for note in found.notes(search) {
         print_message(&format!("note: {note}"));
     }
+    to_json(&object(found, search))
+}
+
+fn text(found: &Found, search: &Search<'_>) -> String {
+    [&[found.sentence(search)], &found.notes(search)[..]].concat().join("\n") + "\n"
+}
+
+fn object(found: &Found, search: &Search<'_>) -> Value {
     let number = |value: f64| if found.whole { json!(value as i64) } else { json!(value) };
     let crossing = found.crossing.as_ref();
     let mut object = json!({
@@ -120,19 +179,7 @@ fn answer(found: &Found, search: &Search<'_>, as_json: bool) -> Result<String, F
         "runs": found.runs,
     });
     if crossing.is_none() {
-        object["error"] = Value::String(sentence);
+        object["error"] = Value::String(found.sentence(search));
     }
-    to_json(&object)
-}
-
-fn failure(error: Error, range: &Range<'_>) -> Failure {
-    match error {
-        Error::File { .. } => Failure::run(error),
-        Error::Cell { mut diagnostic, cell } => {
-            let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            diagnostic.help.push(format!("note: with {}", words.join(", ")));
-            range.shown_in_option(diagnostic, None).into()
-        }
-        error => Failure::input(error),
-    }
+    object
 }

@@ -1,8 +1,8 @@
 //! `--vary 'NAME=LOW..HIGH UNIT'`.
 
-use crate::input::{Beside, Input, name_and_value};
+use crate::input::{Input, name_and_value};
 use crate::options::OptionValue;
-use bentpipe_scenario::{Diagnostic, Scenario, Source, amount_parts, load_with, parse_amount};
+use bentpipe_scenario::{Diagnostic, Files, Scenario, Source, amount_parts, load_with, parse_amount};
 use bentpipe_sweep::find::Vary;
 
 /// The range of a parameter, and where its parts are written.
@@ -80,11 +80,12 @@ impl<'a> Range<'a> {
         &self,
         bound: usize,
         source: &Source,
+        files: &dyn Files,
         input: &Input,
     ) -> Result<Scenario, Box<Diagnostic>> {
         let mut sets = input.sets.clone();
         sets.push((self.vary.name.clone(), self.texts[bound].clone()));
-        load_with(source, &sets, input.seed, &Beside(&input.file))
+        load_with(source, &sets, input.seed, files)
             .map_err(|diagnostic| self.shown_in_option(diagnostic, Some(bound)))
     }
 

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// How a program uses the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Session {
         // copies that stay open across `exec`, for the helper only
         let network = dup(&self.hosts[host].network).map_err(|e| fault(e.to_string()))?;
         let report = dup(&answer).map_err(|e| fault(e.to_string()))?;
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = bentpipe_os::own_program();
         command.arg("__run").arg("--net-fd").arg(network.as_raw_fd().to_string());
         command.arg("--report-fd").arg(report.as_raw_fd().to_string());
         command.arg("--parent").arg(self.entry.process.pid.to_string());

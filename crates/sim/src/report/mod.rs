@@ -16,7 +16,7 @@ use bentpipe_report::{
     LinkReport, NodeReport, QueueReport, Report, TransferReport,
 };
 use bentpipe_scenario::{ParamValue, Scenario};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Creates a report. Totals and transfers are computed from the flows in the scenario's order.
 pub fn assemble(
@@ -29,12 +29,17 @@ pub fn assemble(
     Report {
         seed: Some(scenario.seed),
         simulated_s: ran.as_secs_f64(),
-        parameters: scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect(),
+        parameters: parameters(scenario),
         transfers: transfers(scenario, &flows),
         links,
         instruments,
         ..Report::new(&scenario.title, flows)
     }
+}
+
+/// Returns the parameters of a scenario with their values.
+pub fn parameters(scenario: &Scenario) -> Map<String, Value> {
+    scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect()
 }
 
 fn json(value: &ParamValue) -> Value {

@@ -19,9 +19,10 @@ use crate::error::{Error, metric_error};
 use crate::plan::{Job, Plan, Run};
 use crate::progress::{Tell, Tracker};
 use crate::store::{Course, Store};
-use crate::{Summary, execute_run, threads};
+use crate::{Summary, planned, threads};
 use bentpipe_report::Report;
 use bentpipe_scenario::SweepSpec;
+use bentpipe_sim::run_while;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use search::{MAX_VALUES, Point, search};
@@ -35,6 +36,8 @@ pub struct Find<'a> {
     pub vary: Vary,
     /// What is looked for.
     pub until: Condition,
+    /// Asked at times, also during runs: the search is abandoned once it says no.
+    pub go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
 /// What was found.
@@ -159,7 +162,14 @@ impl Runner<'_> {
         if let Some(report) = self.store.as_ref().and_then(|store| store.read(&run.key)) {
             return Ok((of(&report)?, true));
         }
-        let report = execute_run(job, plan, run)?;
+        let scenario = planned(job, plan, run)?;
+        let report = match self.find.go_on {
+            None => bentpipe_sim::run(&scenario),
+            Some(mut go_on) => {
+                let done = if go_on() { run_while(&scenario, None, &mut go_on) } else { None };
+                done.ok_or_else(|| Error::Input("the search was interrupted".to_owned()))?.0
+            }
+        };
         if let Some(store) = &self.store {
             store.write(&run.key, &report, &Course::new())?;
         }

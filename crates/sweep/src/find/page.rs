@@ -113,7 +113,8 @@ mod tests {
         let metric = bentpipe_report::Metric::parse("finished").unwrap();
         let until =
             Condition { metric, comparison: Comparison::Below, limit: 5.0, written: "5 s".to_owned() };
-        let find = Find { job, vary: Vary::new("size", (1.0, 10.0), "kB").unwrap(), until };
+        let vary = Vary::new("size", (1.0, 10.0), "kB").unwrap();
+        let find = Find { job, vary, until, go_on: None };
         let values = [(1.0, Some(2.5)), (10.0, None)];
         let found = Found {
             crossing: None,
