@@ -3,6 +3,7 @@
 use crate::job::Job;
 use crate::observed::RunResult;
 use crate::quantity::{Quantity, packets};
+use crate::table::share_used;
 use bentpipe_stats::{Level, binomial_bounds, half_width, mean};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ const BINOMIAL_ALPHA: f64 = 1e-4;
 /// Loss counts over fewer packets are not significant.
 const FEWEST_PACKETS: u64 = 100_000;
 
-/// One table: what it compares, and why its tolerance is what it is.
+/// One table. What it compares, and why its tolerance is what it is, says the page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CheckTable {
     /// Unique heading.
@@ -21,26 +22,6 @@ pub struct CheckTable {
     pub columns: &'static [&'static str],
     /// Heading of the column with expected values.
     pub expected: &'static str,
-    /// What is compared, and the reasons for the tolerance.
-    pub intro: &'static str,
-}
-
-/// The expected value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
-    /// The value; NaN if only a range is given.
-    pub value: f64,
-    /// Half-width of its 95 % confidence interval, if it was measured in several runs.
-    pub half_width: Option<f64>,
-    /// The result of another simulator, for information.
-    pub other: Option<f64>,
-}
-
-impl Expected {
-    /// A computed value, without uncertainty.
-    pub const fn exactly(value: f64) -> Self {
-        Self { value, half_width: None, other: None }
-    }
 }
 
 /// How far the mean may deviate.
@@ -74,8 +55,8 @@ pub struct Check {
     pub quantity: Quantity,
     /// The runs.
     pub jobs: Vec<Job>,
-    /// The expected value.
-    pub expected: Expected,
+    /// The expected value; NaN if only a range is given.
+    pub expected: f64,
     /// The tolerance.
     pub tolerance: Tolerance,
 }
@@ -87,6 +68,8 @@ pub enum Verdict {
     Agrees,
     /// Outside the tolerance.
     Misses,
+    /// Outside the tolerance, and its figure file says why.
+    Differs,
     /// No tolerance is given.
     Unjudged,
 }
@@ -111,29 +94,21 @@ pub struct CheckResult {
 impl CheckResult {
     /// Deviation from the expected value.
     pub fn deviation(&self) -> f64 {
-        self.mean - self.check.expected.value
+        self.mean - self.check.expected
     }
 
     /// Deviation as a share of the expected value.
     pub fn relative(&self) -> f64 {
-        self.deviation() / self.check.expected.value
+        self.deviation() / self.check.expected
     }
 
     /// Share of the tolerance used: 0 in its middle, 1 at its edge.
     pub fn tolerance_used(&self) -> Option<f64> {
-        let (low, high) = self.bounds?;
-        let from_middle = |middle: f64| {
-            let room = if self.mean < middle { middle - low } else { high - middle };
-            (self.mean - middle).abs() / room
+        let middle = match self.check.tolerance {
+            Tolerance::Between(..) => None,
+            _ => Some(self.check.expected),
         };
-        let share = match self.check.tolerance {
-            Tolerance::AtLeast(_) => low / self.mean,
-            Tolerance::AtMost(_) => self.mean / high,
-            Tolerance::Between(..) => from_middle(f64::midpoint(low, high)),
-            _ => from_middle(self.check.expected.value),
-        };
-        // 0/0 is within the tolerance; any other division by zero is not
-        Some(if share.is_nan() && self.verdict == Verdict::Agrees { 0.0 } else { share.abs() })
+        Some(share_used(self.mean, middle, self.bounds?))
     }
 }
 
@@ -174,7 +149,7 @@ impl Check {
         tolerance: Tolerance,
     ) -> Self {
         let labels = labels.iter().map(|l| (*l).to_owned()).collect();
-        Self { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Self { table: group, labels, quantity, jobs, expected, tolerance }
     }
 
     /// A check that is reported, not judged.
@@ -203,7 +178,7 @@ impl Check {
     }
 
     fn bounds(&self, runs: &[&RunResult]) -> Option<(f64, f64)> {
-        let expected = self.expected.value;
+        let expected = self.expected;
         match self.tolerance {
             Tolerance::Relative(share) => Some((expected * (1.0 - share), expected * (1.0 + share))),
             Tolerance::Absolute(amount) => Some((expected - amount, expected + amount)),
@@ -227,11 +202,11 @@ mod tests {
     use crate::reading::Reading;
     use bentpipe_base::trace::DropCause;
 
-    static GROUP: CheckTable = CheckTable { title: "t", columns: &[], expected: "", intro: "" };
+    static GROUP: CheckTable = CheckTable { title: "t", columns: &[], expected: "" };
 
     fn check(quantity: Quantity, expected: f64, tolerance: Tolerance) -> Check {
         let (group, labels, jobs) = (&GROUP, Vec::new(), Vec::new());
-        Check { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Check { table: group, labels, quantity, jobs, expected, tolerance }
     }
 
     fn goodput(value: f64, tolerance: Tolerance) -> CheckResult {

@@ -9,21 +9,17 @@ const BINS: &str = "bins";
 
 /// One bin of the traffic, two minutes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bin {
-    /// End of the bin, s.
-    pub(crate) end_s: f64,
+struct Bin {
     /// Mean attenuation, dB.
-    pub(crate) fade_db: f64,
+    fade_db: f64,
     /// BER of the link.
-    pub(crate) link_ber: f64,
+    link_ber: f64,
     /// BER measured on the side channel.
-    pub(crate) measured_ber: f64,
-    /// Goodput, B/s.
-    pub(crate) goodput: f64,
+    measured_ber: f64,
     /// Packets sent.
-    pub(crate) packets: f64,
+    packets: f64,
     /// Packets in error.
-    pub(crate) errors: f64,
+    errors: f64,
 }
 
 /// Rows of an instrument, with cells in the order of `columns`; none if the run does not have it.
@@ -36,24 +32,24 @@ fn rows<const N: usize>(run: &RunResult, instrument: &str, columns: [&str; N]) -
 }
 
 /// Time, attenuation, BER of the link and measured BER of each interval of the side channel.
-pub(crate) fn side_channel(run: &RunResult) -> Vec<[f64; 4]> {
+fn side_channel(run: &RunResult) -> Vec<[f64; 4]> {
     rows(run, SIDE_CHANNEL, ["time_s", "fade_db", "link_ber", "measured_ber"])
 }
 
 /// The bins of a run.
-pub(crate) fn bins(run: &RunResult) -> Vec<Bin> {
-    let traffic = rows(run, BINS, ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error"]);
+fn bins(run: &RunResult) -> Vec<Bin> {
+    let traffic = rows(run, BINS, ["time_s", "packets", "packets_in_error"]);
     let channel = side_channel(run);
     let mut begin_s = 0.0;
     traffic
         .into_iter()
-        .map(|[end_s, goodput, packets, errors]| {
+        .map(|[end_s, packets, errors]| {
             let inside: Vec<&[f64; 4]> =
                 channel.iter().filter(|row| row[0] > begin_s && row[0] <= end_s).collect();
             let mean = |i: usize| inside.iter().map(|row| row[i]).sum::<f64>() / inside.len() as f64;
             begin_s = end_s;
             let (fade_db, link_ber, measured_ber) = (mean(1), mean(2), mean(3));
-            Bin { end_s, fade_db, link_ber, measured_ber, goodput, packets, errors }
+            Bin { fade_db, link_ber, measured_ber, packets, errors }
         })
         .collect()
 }
@@ -74,7 +70,7 @@ pub(crate) fn errors_per_bit(runs: &[&RunResult], low: f64, high: f64, measured:
 }
 
 /// Probability that a packet of 1500 B has a bit error.
-pub(crate) fn packet_error(ber: f64) -> f64 {
+fn packet_error(ber: f64) -> f64 {
     -libm::expm1(12_000.0 * libm::log1p(-ber))
 }
 
@@ -118,8 +114,8 @@ mod tests {
         };
         let rows = (0..4).map(|i| vec![15.0 * (i + 1) as f64, fades[i], bers[i], bers[i]]).collect();
         let channel = table(SIDE_CHANNEL, &["time_s", "fade_db", "link_ber", "measured_ber"], rows);
-        let columns = ["time_s", "packets", "goodput_bytes_per_s", "packets_in_error"];
-        let rows = vec![vec![30.0, 1000.0, 5.0, 24.0], vec![60.0, 500.0, 6.0, 6.0]];
+        let columns = ["time_s", "packets", "packets_in_error"];
+        let rows = vec![vec![30.0, 1000.0, 24.0], vec![60.0, 500.0, 6.0]];
         let instruments = vec![channel, table(BINS, &columns, rows)];
         RunResult::of(Report { instruments, ..Report::default() })
     }
@@ -128,7 +124,7 @@ mod tests {
     fn bins_stand_beside_the_bit_errors_of_their_time() {
         let run = run([4.0, 3.0, 2.0, 1.0], [3e-6, 1e-6, 1e-6, 1e-6]);
         let bins = bins(&run);
-        assert_eq!((bins[0].end_s, bins[0].goodput, bins[0].packets), (30.0, 5.0, 1000.0));
+        assert_eq!((bins[0].packets, bins[1].packets), (1000.0, 500.0));
         assert!((bins[0].link_ber - 2e-6).abs() < 1e-18 && (bins[1].fade_db - 1.5).abs() < 1e-12);
         // 2e-6 gives a packet error ratio of 0.0237: 24 of 1000 packets; 1e-6 gives 0.0119
         let ratio = errors_per_bit(&[&run], 0.02, 0.03, true);

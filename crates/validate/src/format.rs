@@ -1,11 +1,39 @@
 //! Formats numbers for the page.
 
-use crate::check::{CheckResult, Tolerance};
+use crate::check::{CheckResult, CheckTable, Tolerance};
 use crate::reading::NumberFormat;
+use crate::table::{NOTHING, Row, Table};
 use bentpipe_report::decimals;
 
-/// Shown for an empty cell.
-const NOTHING: &str = "–";
+/// The table of a check, without rows.
+pub(crate) fn table(of: &CheckTable, first: &CheckResult) -> Table {
+    let unit = unit(first);
+    let in_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
+    let runs = if first.packets.is_some() { "packets" } else { "runs" };
+    let mut columns: Vec<String> = of.columns.iter().map(|c| (*c).to_owned()).collect();
+    columns.extend([runs.to_owned(), in_unit("bentpipe"), in_unit(of.expected)]);
+    columns.extend(["deviation", "tolerance"].map(str::to_owned));
+    Table { title: of.title.to_owned(), columns, words: of.columns.len(), ..Table::default() }
+}
+
+/// The row of a check.
+pub(crate) fn row(j: &CheckResult) -> Row {
+    let runs = j.check.jobs.len() / j.check.quantity.runs_per_value();
+    let (ours, expected) = (with_half_width(j, j.mean, j.half_width), value(j, j.check.expected));
+    let mut cells = j.check.labels.clone();
+    cells.push(j.packets.unwrap_or(runs as u64).to_string());
+    cells.extend([ours.clone(), expected.clone(), deviation(j), allowed(j)]);
+    let with_unit = |text: String| format!("{text} {}", unit(j));
+    Row {
+        name: j.check.labels.join(", "),
+        ours: with_unit(ours),
+        expected: if j.check.expected.is_nan() { NOTHING.to_owned() } else { with_unit(expected) },
+        allowed: allowed(j),
+        cells,
+        used: j.tolerance_used(),
+        verdict: j.verdict,
+    }
+}
 
 /// Size of the displayed unit in the quantity's own unit, and its name.
 const fn scale(shown: NumberFormat) -> (f64, &'static str) {
@@ -19,14 +47,14 @@ const fn scale(shown: NumberFormat) -> (f64, &'static str) {
 }
 
 /// The name of the unit.
-pub(crate) fn unit(j: &CheckResult) -> &'static str {
+fn unit(j: &CheckResult) -> &'static str {
     scale(j.check.quantity.number_format()).1
 }
 
 /// Decimals that show about five digits.
 fn places(j: &CheckResult) -> usize {
     let kind = j.check.quantity.number_format();
-    let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
+    let typical = if j.check.expected.is_nan() { j.mean } else { j.check.expected };
     let shown = (typical / scale(kind).0).abs();
     match kind {
         NumberFormat::Seconds => 5,
@@ -42,7 +70,7 @@ fn places(j: &CheckResult) -> usize {
 }
 
 /// Formats `v` like the other values of its row.
-pub(crate) fn value(j: &CheckResult, v: f64) -> String {
+fn value(j: &CheckResult, v: f64) -> String {
     match j.check.quantity.number_format() {
         _ if v.is_nan() => NOTHING.into(),
         NumberFormat::Scientific => format!("{v:.3e}"),
@@ -51,7 +79,7 @@ pub(crate) fn value(j: &CheckResult, v: f64) -> String {
 }
 
 /// Formats `v` with its half-width.
-pub(crate) fn with_half_width(j: &CheckResult, v: f64, half_width: Option<f64>) -> String {
+fn with_half_width(j: &CheckResult, v: f64, half_width: Option<f64>) -> String {
     match half_width {
         Some(h) => format!("{} ± {}", value(j, v), value(j, h)),
         None => value(j, v),
@@ -59,7 +87,7 @@ pub(crate) fn with_half_width(j: &CheckResult, v: f64, half_width: Option<f64>) 
 }
 
 /// Deviation from the expected value.
-pub(crate) fn deviation(j: &CheckResult) -> String {
+fn deviation(j: &CheckResult) -> String {
     if j.deviation().is_nan() {
         return NOTHING.into();
     }
@@ -68,7 +96,7 @@ pub(crate) fn deviation(j: &CheckResult) -> String {
         (NumberFormat::Packets, _) => format!("{:+.0}", j.deviation()),
         (NumberFormat::Utilisation, _) => format!("{:+.1e}", j.deviation()),
         (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
-        _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
+        _ if j.check.expected == 0.0 => value(j, j.deviation()),
         _ => format!("{:+.2} %", j.relative() * 100.0),
     };
     // avoids "-0.00"
@@ -80,7 +108,7 @@ pub(crate) fn deviation(j: &CheckResult) -> String {
 }
 
 /// The accepted range of the mean.
-pub(crate) fn allowed(j: &CheckResult) -> String {
+fn allowed(j: &CheckResult) -> String {
     match (j.check.tolerance, j.bounds) {
         (Tolerance::Relative(t), _) => format!("±{} %", decimals(t * 100.0, 2)),
         (Tolerance::Absolute(t), _) => match j.check.quantity.number_format() {

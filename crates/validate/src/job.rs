@@ -1,35 +1,16 @@
 //! One simulation: a scenario file of the repository, changes to it, and a seed.
 
-use crate::observed::{BOTTLENECK, Drops, RunResult};
-use bentpipe_base::{Duration, Instant, Probability};
-use bentpipe_scenario::{Scenario, Source};
+use crate::figures;
+use crate::observed::{Drops, RunResult};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_scenario::Scenario;
 use bentpipe_sim::{RecordOptions, SharedSink};
-use bentpipe_tcp::DelayedAck;
-use bentpipe_tcp::cc::law::Value;
 use std::cell::RefCell;
-use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Number of recording intervals of a recorded run.
 const INTERVALS: u64 = 2000;
-
-/// A change to a scenario that its parameters do not offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// No change.
-    None,
-    /// CUBIC as in Linux of 2008 and in ns-2: beta 0.8, no HyStart.
-    OldCubic,
-    /// Westwood+ as in Linux and in ns-2: two filters, and the window is set after a loss is repaired.
-    LinuxWestwood,
-    /// Goodput is measured from this second to the end.
-    MeasureFrom(u64),
-    /// Receivers acknowledge every second segment, or after 200 ms.
-    DelayedAcks,
-    /// The bottleneck loses this many packets out of ten million.
-    Loss(u32),
-}
 
 /// One simulation. Equal jobs give equal results, so each is run once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +21,8 @@ pub struct Job {
     pub parameters: Vec<(String, String)>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Other changes.
-    pub change: Change,
+    /// Goodput is measured from this second to the end, if that is not what the scenario says.
+    pub measure_from: Option<u64>,
     /// Record time series and drops.
     pub is_recorded: bool,
 }
@@ -50,13 +31,13 @@ impl Job {
     /// A job with parameters `sets` and seed 1.
     pub fn new(file: &'static str, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Self { file, parameters: sets, seed: 1, change: Change::None, is_recorded: false }
+        Self { file, parameters: sets, seed: 1, measure_from: None, is_recorded: false }
     }
 
-    /// Returns the same job with `change`.
+    /// Returns the same job with goodput measured from this second on.
     #[must_use]
-    pub fn with(self, change: Change) -> Self {
-        Self { change, ..self }
+    pub fn measured_from(self, second: u64) -> Self {
+        Self { measure_from: Some(second), ..self }
     }
 
     /// Returns the same job with time series and drops recorded.
@@ -75,12 +56,13 @@ impl Job {
     /// # Errors
     /// If the scenario cannot be read.
     pub fn scenario(&self) -> Result<Scenario, String> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.file);
-        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", self.file))?;
-        let source = Source::new(self.file, text);
+        let source = figures::source(Path::new(self.file))?;
         let mut scenario = bentpipe_scenario::load(&source, &self.parameters, Some(self.seed))
             .map_err(|diagnostic| diagnostic.to_string())?;
-        self.change.apply(&mut scenario)?;
+        if let Some(second) = self.measure_from {
+            let from = Instant::ZERO + Duration::from_secs(second);
+            scenario.measure = Some((from, Instant::ZERO + scenario.duration));
+        }
         Ok(scenario)
     }
 
@@ -99,51 +81,10 @@ impl Job {
     }
 }
 
-impl Change {
-    fn apply(self, scenario: &mut Scenario) -> Result<(), String> {
-        match self {
-            Change::None => {}
-            Change::OldCubic => {
-                set_growth(scenario, &[("beta", Value::Number(0.8)), ("hystart", Value::Switch(false))]);
-            }
-            Change::LinuxWestwood => {
-                let (memory, on) = (Value::Number(0.875), Value::Switch(true));
-                set_growth(scenario, &[("memory", memory), ("twice", on), ("late", on)]);
-            }
-            Change::DelayedAcks => {
-                let delayed = DelayedAck { count: 2, timeout: Duration::from_millis(200) };
-                for flow in &mut scenario.flows {
-                    flow.receiver.delayed_ack = Some(delayed);
-                }
-            }
-            Change::Loss(of_ten_million) => {
-                let loss = Probability::new(f64::from(of_ten_million) / 1e7)
-                    .ok_or_else(|| format!("{of_ten_million} of ten million is no probability"))?;
-                for link in scenario.links.iter_mut().filter(|l| l.name == BOTTLENECK) {
-                    link.forward.loss = loss;
-                }
-            }
-            Change::MeasureFrom(second) => {
-                let from = Instant::ZERO + Duration::from_secs(second);
-                scenario.measure = Some((from, Instant::ZERO + scenario.duration));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Sets parameters of the schemes of all senders.
-fn set_growth(scenario: &mut Scenario, values: &[(&str, Value)]) {
-    for flow in &mut scenario.flows {
-        for (name, value) in values {
-            flow.sender.scheme.growth.set(name, *value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observed::BOTTLENECK;
     use bentpipe_report::LinkReport;
 
     fn bottleneck(run: &RunResult) -> &LinkReport {
@@ -151,13 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn changes_arrive() {
-        let job = Job::new("scenarios/sharing.toml", &[("tcp", "cubic"), ("duration", "20 s")]);
-        let scenario = job.clone().with(Change::OldCubic).scenario().unwrap();
-        let growth = scenario.flows[0].sender.scheme.growth;
-        assert_eq!(growth.get("beta"), Some(Value::Number(0.8)));
-        assert_eq!(growth.get("hystart"), Some(Value::Switch(false)));
-        let (from, to) = job.with(Change::MeasureFrom(5)).scenario().unwrap().measure.unwrap();
+    fn goodput_is_measured_from_the_second_that_is_asked_for() {
+        let job = Job::new("scenarios/sharing.toml", &[("duration", "20 s")]).measured_from(5);
+        let (from, to) = job.scenario().unwrap().measure.unwrap();
         assert!((from.as_secs_f64() - 5.0).abs() < 1e-12 && (to.as_secs_f64() - 20.0).abs() < 1e-12);
     }
 

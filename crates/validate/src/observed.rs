@@ -56,12 +56,6 @@ impl RunResult {
         let fallback = |f: &FlowReport| Some(f.tcp()?.fallback.as_ref()?.after_segments);
         self.report.flows.iter().filter_map(fallback)
     }
-
-    /// Mean goodput of the flows whose names begin with `prefix`, B/s; NaN if there are none.
-    pub fn goodput_of(&self, prefix: &str) -> f64 {
-        let fits = self.report.flows.iter().filter(|f| f.name.starts_with(prefix));
-        bentpipe_stats::mean(&fits.map(|f| f.goodput_bps / 8.0).collect::<Vec<_>>())
-    }
 }
 
 /// A trace sink that records dropped data packets.

@@ -1,10 +1,9 @@
 //! Names that the sources of expected numbers use.
 
-pub(crate) use crate::check::{Check, CheckTable, Expected, Tolerance};
-pub(crate) use crate::job::{Change, Job};
+pub(crate) use crate::check::{Check, CheckTable, Tolerance};
+pub(crate) use crate::job::Job;
 pub(crate) use crate::quantity::Quantity;
 pub(crate) use crate::reading::Reading;
-pub(crate) use crate::sources::Section;
 
 /// The number at the start of a label.
 pub(crate) fn number(label: &str) -> f64 {

@@ -16,8 +16,6 @@ pub enum Quantity {
     Maximum(Reading),
     /// The first half of the runs is compared with the second, run by run: mean of the ratios.
     Ratio(Reading),
-    /// The same: mean of the differences.
-    Difference(Reading),
     /// Share of packets that the bottleneck lost for this cause, over all runs.
     LostShare(DropCause),
     /// Packet error ratio divided by BER, over the bins of all runs whose expected packet error ratio is from
@@ -37,8 +35,6 @@ pub enum Quantity {
 impl Quantity {
     /// Mean goodput, B/s.
     pub const GOODPUT: Self = Self::metric("goodput");
-    /// Mean ratio of the goodputs of the two halves.
-    pub const GOODPUT_RATIO: Self = Self::Ratio(Reading::Metric("goodput"));
 
     /// Mean of a metric of the report.
     pub const fn metric(name: &'static str) -> Self {
@@ -48,11 +44,9 @@ impl Quantity {
     /// The reading taken from each run; `None` if the runs are pooled.
     pub const fn reading(self) -> Option<Reading> {
         match self {
-            Self::Mean(reading)
-            | Self::Median(reading)
-            | Self::Maximum(reading)
-            | Self::Ratio(reading)
-            | Self::Difference(reading) => Some(reading),
+            Self::Mean(reading) | Self::Median(reading) | Self::Maximum(reading) | Self::Ratio(reading) => {
+                Some(reading)
+            }
             Self::LostShare(_) | Self::ErrorsPerBit { .. } | Self::BottleneckUtilisation => None,
         }
     }
@@ -69,15 +63,11 @@ impl Quantity {
 
     /// Runs needed for one value.
     pub const fn runs_per_value(self) -> usize {
-        if matches!(self, Self::BottleneckUtilisation | Self::Ratio(_) | Self::Difference(_)) { 2 } else { 1 }
+        if matches!(self, Self::BottleneckUtilisation | Self::Ratio(_)) { 2 } else { 1 }
     }
 
     /// One value for each run or pair of runs, or a single one if they are pooled.
     pub fn values(self, runs: &[&RunResult]) -> Vec<f64> {
-        let halves = |f: fn(f64, f64) -> f64, reading: Reading| {
-            let (first, second) = runs.split_at(runs.len() / 2);
-            first.iter().zip(second).map(|(a, b)| f(reading.value_in(a), reading.value_in(b))).collect()
-        };
         match self {
             Self::Mean(reading) => runs.iter().map(|r| reading.value_in(r)).collect(),
             Self::Median(reading) => vec![median(runs.iter().map(|r| reading.value_in(r)).collect())],
@@ -85,8 +75,10 @@ impl Quantity {
                 let most = |most: f64, v: f64| if v.is_nan() || v > most { v } else { most };
                 vec![runs.iter().map(|r| reading.value_in(r)).fold(f64::NEG_INFINITY, most)]
             }
-            Self::Ratio(reading) => halves(|a, b| a / b, reading),
-            Self::Difference(reading) => halves(|a, b| a - b, reading),
+            Self::Ratio(reading) => {
+                let (first, second) = runs.split_at(runs.len() / 2);
+                first.iter().zip(second).map(|(a, b)| reading.value_in(a) / reading.value_in(b)).collect()
+            }
             Self::LostShare(cause) => {
                 let drops = format!("drops[{BOTTLENECK}].{}", cause.key());
                 let lost: f64 = runs.iter().map(|run| run.metric(&drops)).sum();
@@ -150,7 +142,6 @@ pub(crate) mod tests {
         let runs = [10.0, 30.0, 20.0, 40.0].map(with_goodput);
         let runs: Vec<&RunResult> = runs.iter().collect();
         assert_eq!(Quantity::Ratio(Reading::Metric("goodput")).values(&runs), [0.5, 0.75]);
-        assert_eq!(Quantity::Difference(Reading::Metric("goodput")).values(&runs), [-10.0, -10.0]);
     }
 
     #[test]

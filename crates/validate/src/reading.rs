@@ -5,21 +5,15 @@ use crate::observed::{BOTTLENECK, RunResult};
 use bentpipe_report::Unit;
 use bentpipe_report::metric::{Aggregate, Metric};
 
-/// A number taken from one run. Strings are prefixes of flow names; time series are the bottleneck's.
+/// A number taken from one run. Time series are the bottleneck's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// A metric of the report; rates in B/s, times in s.
     Metric(&'static str),
-    /// Mean goodput of the flows with this prefix, B/s.
-    GoodputOf(&'static str),
-    /// Mean goodput of flows with one prefix over that of flows with another.
-    FlowRatio(&'static str, &'static str),
     /// Data segments sent before the fallback by the first flow whose congestion control fell back.
     SegmentsBeforeFallback,
     /// Number of flows whose congestion control fell back.
     Fallbacks,
-    /// Largest queue after this many seconds, over the largest of all. Needs a recorded run.
-    LaterPeak(f64),
     /// Share of losses that are followed by another within this many seconds, about a round trip. Needs a
     /// recorded run.
     MultipleLosses(f64),
@@ -77,10 +71,7 @@ impl Reading {
     pub fn number_format(self) -> NumberFormat {
         match self {
             Self::Metric(name) => of_metric(name),
-            Self::GoodputOf(_) => NumberFormat::Goodput,
-            Self::FlowRatio(..) | Self::LaterPeak(_) | Self::FadeRank | Self::FadeOutOfOrder => {
-                NumberFormat::Ratio
-            }
+            Self::FadeRank | Self::FadeOutOfOrder => NumberFormat::Ratio,
             Self::ShortestDelay | Self::LongestDelay => NumberFormat::Seconds,
             Self::SegmentsBeforeFallback | Self::Fallbacks => NumberFormat::Packets,
             Self::MeanLossBurst => NumberFormat::MeanPackets,
@@ -93,11 +84,8 @@ impl Reading {
     pub fn value_in(self, run: &RunResult) -> f64 {
         match self {
             Self::Metric(name) => run.metric(name),
-            Self::GoodputOf(prefix) => run.goodput_of(prefix),
-            Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
             Self::SegmentsBeforeFallback => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
             Self::Fallbacks => run.fallbacks().count() as f64,
-            Self::LaterPeak(from_s) => later_peak(run, from_s),
             Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
             Self::MeanLossBurst => loss_run(run),
             Self::Ber => series(run, "ber").last().copied().unwrap_or(f64::NAN),
@@ -122,13 +110,6 @@ pub(crate) fn series<'a>(run: &'a RunResult, column: &str) -> &'a [f64] {
 /// The smallest or largest value; NaN if there are none.
 fn extreme<'a>(values: impl IntoIterator<Item = &'a f64>, choose: fn(f64, f64) -> f64) -> f64 {
     values.into_iter().copied().fold(f64::NAN, choose)
-}
-
-fn later_peak(run: &RunResult, from_s: f64) -> f64 {
-    let peaks = series(run, "queue_peak_packets");
-    let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
-    let later = times.iter().zip(peaks).filter(|(t, _)| **t > from_s).map(|(_, peak)| peak);
-    extreme(later, f64::max) / extreme(peaks, f64::max)
 }
 
 /// Puts losses within `rtt_s` of the first into one group; the share of groups with more than one loss.
@@ -160,7 +141,6 @@ mod tests {
     use super::*;
     use crate::observed::Dropped;
     use bentpipe_base::trace::DropCause;
-    use bentpipe_report::{FlowReport, Report};
 
     fn dropped(time_s: f64, place: u64) -> Dropped {
         Dropped { time_s, cause: DropCause::Burst, offset: place, next_offset: place + 100 }
@@ -175,23 +155,5 @@ mod tests {
         // 0; 200 and 300; 600
         assert!((Reading::MeanLossBurst.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
         assert!(Reading::MeanLossBurst.value_in(&RunResult::default()).is_nan());
-    }
-
-    #[test]
-    fn flows_are_told_apart_by_the_beginning_of_their_names() {
-        let flow = |name: &str, goodput: f64| FlowReport {
-            name: name.to_owned(),
-            goodput_bps: 8.0 * goodput,
-            ..FlowReport::default()
-        };
-        let flows = vec![flow("x1", 1.0), flow("x2", 3.0), flow("y1", 8.0)];
-        let run = RunResult::of(Report { flows, ..Report::default() });
-        assert!((Reading::FlowRatio("x", "y").value_in(&run) - 0.25).abs() < 1e-12);
-        assert!((Reading::GoodputOf("").value_in(&run) - 4.0).abs() < 1e-12);
-        assert!((Reading::Metric("goodput[x*]").value_in(&run) - 4.0).abs() < 1e-12);
-        assert!(
-            Reading::GoodputOf("z").value_in(&run).is_nan()
-                && Reading::Metric("queue_peak[none]").value_in(&run).is_nan()
-        );
     }
 }

@@ -56,7 +56,7 @@ fn validate(_: &Setup, list: &mut List) -> Outcome {
         list.line(what, figure, met);
     };
     rows("over WINDS:", "WINDS: rows 2, 3, 5 within 30 %, the keep-alive cures", |agree, _| agree >= 3);
-    rows("symmetric link:", "asymmetry at four k, delayed ACKs on and off, reported", |_, all| all >= 8);
+    rows("an asymmetric link:", "asymmetry at four k, delayed ACKs on and off, reported", |_, all| all >= 8);
     Ok(())
 }
 

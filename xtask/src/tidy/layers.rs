@@ -32,7 +32,7 @@ const LAYERS: [(&str, Kind, &str); 28] = [
     ("report", Model, "base"),
     ("sim", Model, "base advice tcp link nodes gateway flow-router network scenario report"),
     ("plot", Model, ""),
-    ("validate", Driver, "base tcp link nodes scenario sim plot report stats"),
+    ("validate", Driver, "base scenario sim report stats sweep"),
     ("results", Driver, "base advice wire scenario sim plot report"),
     ("sweep", Driver, "base scenario sim plot report stats"),
     ("os", Driver, "base wire"),

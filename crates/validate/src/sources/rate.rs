@@ -2,68 +2,39 @@
 
 use crate::prelude::*;
 
-/// The sender side of explicit-rate TCP.
-pub static SECTION: Section = Section {
-    title: "Explicit rate",
-    intro: "A path of 100 Mbit/s whose whole rate is granted to the sender of one transfer, in \
-        `scenarios/explicit-rate-bound.toml`. Each lost packet is sent again, so new payload leaves at most at rate × (1 − loss) × \
-        the payload's share of a packet (1448 of 1500 B).",
-    pictures: &[],
-    tables: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
-    checks: all,
-};
-
 const COLUMNS: &[&str] = &["round trip", "loss", "fallback above"];
 
-static STEADY: CheckTable = CheckTable {
-    title: "Rate of new payload under a grant",
-    columns: COLUMNS,
-    expected: "ceiling",
-    intro: "From three round trips after the handshake to the sending of the last new byte. Tolerance 3 %.",
-};
+static STEADY: CheckTable =
+    CheckTable { title: "Rate of new payload under a grant", columns: COLUMNS, expected: "ceiling" };
 
 static LONG: CheckTable = CheckTable {
     title: "Rate of new payload under a grant, long round trips",
     columns: COLUMNS,
     expected: "ceiling",
-    intro: "The same for transfers that are long enough for longer round trips.",
 };
 
 static ACK_LOSS: CheckTable = CheckTable {
     title: "Rate of new payload when acknowledgments are lost",
     columns: &["loss of data", "loss of acknowledgments"],
     expected: "with all of them",
-    intro: "Rate with one acknowledgment in ten lost over the rate with all: it may cost 3 %.",
 };
 
-static TRANSFER: CheckTable = CheckTable {
-    title: "8 MiB under a grant",
-    columns: &["round trip", "loss"],
-    expected: "ideal",
-    intro: "From the SYN to the acknowledgment of the last byte, median of 50 runs; at most 0.83 s. Ideal is three round trips (the handshake, the last packet with its \
-        acknowledgment, and one more for what was lost in the last round trip of sending) and all packets, with those sent again, at the path's rate. It is a little \
-        less where the last loss lies before the last packet.",
-};
+static TRANSFER: CheckTable =
+    CheckTable { title: "8 MiB under a grant", columns: &["round trip", "loss"], expected: "ideal" };
 
-static RIVALS: CheckTable = CheckTable {
-    title: "The same 8 MiB with other schemes",
-    columns: &["TCP", "loss"],
-    expected: "",
-    intro: "Median of 11 runs, for comparison.",
-};
+static RIVALS: CheckTable =
+    CheckTable { title: "The same 8 MiB with other schemes", columns: &["TCP", "loss"], expected: "" };
 
 static FALLBACK: CheckTable = CheckTable {
     title: "Segments before the fallback at a loss of 20 %",
     columns: &["fallback above"],
     expected: "",
-    intro: "The latest of five runs; at most 5000. Four blocks of a round trip each must have been answered, here 334 packets, and what is sent until their answers are there comes to that: a round trip.",
 };
 
 static PATIENCE: CheckTable = CheckTable {
     title: "Fallbacks at a loss of 9 % in a million packets",
     columns: &["fallback above"],
     expected: "",
-    intro: "A transfer of 1.4 GB, about 1.06 million packets; none.",
 };
 
 /// Rate of the path and of the grant, B/s.
@@ -82,7 +53,7 @@ fn steady(group: &'static CheckTable, (rtt, size): (&str, &str), loss: &str, fal
     Check::new(group, &[rtt, loss, fallback], steady, vec![job], ceiling, Tolerance::Relative(0.03))
 }
 
-fn all() -> Vec<Check> {
+pub(super) fn all() -> Vec<Check> {
     const LOSSES: [(&str, &str); 5] =
         [("0", "0.1"), ("0.01", "0.1"), ("0.05", "0.1"), ("0.09", "0.1"), ("0.1", "0.2")];
     let mut checks = Vec::new();

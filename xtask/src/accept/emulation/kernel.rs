@@ -19,7 +19,7 @@ const RUNS: (u64, u64) = (20, 4);
 const TOGETHER: u64 = 4;
 /// Start of this case's row in [`TABLE`], after the kernel release and before runs and results.
 const CASE: &str = "A,linux-cubic,20,1e-2,0,1000,1040,0.55,10000000,50,64,2,0,500";
-const TABLE: &str = "crates/validate/data/reference.csv";
+const TABLE: &str = "crates/validate/data/kernel-cubic.csv";
 
 /// Result of the kernel's TCP in this case.
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@ pub(super) const PARTS: [Part; 9] = [
 const CELLS: [TableCheck; 5] = [
     ("Random loss, without jitter: vegas", 3, "Vegas as the reference sheet says"),
     ("Random loss, CUBIC", 6, "CUBIC as the reference sheet says"),
-    ("Random loss, Westwood+", 3, "Westwood+ as ns-2's, with what is Linux's own"),
+    ("Random loss, Westwood+ as Linux", 3, "Westwood+ as ns-2's, with what is Linux's own"),
     (
         "Random loss, the order of schemes",
         3,

@@ -11,15 +11,8 @@ const SERVICES: f64 = 1e7;
 /// Tolerated standard deviations.
 const DEVIATIONS: f64 = 5.0;
 
-pub(super) static M_D_1: CheckTable = CheckTable {
-    title: "Random arrivals: M/D/1",
-    columns: &["load ρ"],
-    expected: "ρ² / (2 (1 − ρ))",
-    intro: "Datagrams of one size that arrive as a Poisson process at a link: mean number waiting, the one in \
-        service not counted (Pollaczek and Khinchine). Five runs of 2 million service times, \
-        `crates/validate/data/poisson.toml`. The mean over T service times has a standard deviation of about ρ / \
-        (1 − ρ)² / √(2 T), by the diffusion approximation; tolerance five of them.",
-};
+static M_D_1: CheckTable =
+    CheckTable { title: "Random arrivals: M/D/1", columns: &["load ρ"], expected: "ρ² / (2 (1 − ρ))" };
 
 pub(super) fn all() -> Vec<Check> {
     ["0.3", "0.5", "0.8", "0.9"].map(load).into()
