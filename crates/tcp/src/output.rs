@@ -302,6 +302,9 @@ impl Connection {
         }
         self.recovery.on_new(&self.board, len);
         let mut packet = self.build(cx, start, end);
+        if self.send.tso_burst.ends(cx.now) {
+            packet.tcp.flags = packet.tcp.flags.with(Flags::PSH);
+        }
         if plan.dscp != Dscp::DEFAULT {
             packet.dscp = plan.dscp;
         }

@@ -13,6 +13,10 @@
 //!
 //! If acknowledgments arrive a segment apart in time, half of the segments are sent one acknowledgment late,
 //! and the last of a train may wait for the next round trip.
+//!
+//! The last segment of a burst of two or more has PSH (`__tcp_transmit_skb`), so the peer acknowledges it as
+//! soon as its application has read everything. A segment on its own has none, and its acknowledgment may be
+//! delayed.
 
 use crate::cc::{Episode, Path};
 use crate::connection::Connection;
@@ -37,6 +41,15 @@ const SHARE: u64 = 3;
 pub(crate) struct TsoBurst {
     at: Instant,
     left: u64,
+    /// It has more than one segment.
+    many: bool,
+}
+
+impl TsoBurst {
+    /// True if the segment that is sent now is the last of several. It is told once.
+    pub(crate) fn ends(&mut self, now: Instant) -> bool {
+        self.at == now && self.left == 0 && core::mem::take(&mut self.many)
+    }
 }
 
 impl Connection {
@@ -53,7 +66,8 @@ impl Connection {
         if limit < size * mss && self.tso_may_defer(now, path, window, limit) {
             return true;
         }
-        self.send.tso_burst = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
+        let left = (limit / mss).min(size).saturating_sub(1);
+        self.send.tso_burst = TsoBurst { at: now, left, many: left > 0 };
         false
     }
 

@@ -294,6 +294,26 @@ fn short_segments_count_as_segments() {
     assert_eq!(d.cwnd(), 8000);
 }
 
+/// `__tcp_transmit_skb`: the last segment of a burst of several has PSH, one on its own has none.
+#[test]
+fn the_last_of_a_burst_has_psh() {
+    let pushed = |d: &mut Dialogue| {
+        d.drain().iter().map(|p| p.tcp.flags.has(Flags::PSH)).collect::<Vec<bool>>()
+    };
+    let config = |of: Config| Config { initial_window: 4, ..of };
+    let mut d = Dialogue::established(config(linux("sack")));
+    d.write(1_000_000);
+    assert_eq!(pushed(&mut d), [false, true, false, true]);
+    // the peer's window has room for one more
+    d.at(200).gets(Seg { win: 4000, ..acks(1) });
+    assert_eq!(pushed(&mut d), [false]);
+    d.at(300).gets(Seg { win: 8000, ..acks(5) });
+    assert_eq!(pushed(&mut d)[..2], [false, true]);
+    let mut d = Dialogue::established(config(plain_with("sack")));
+    d.write(1_000_000);
+    assert_eq!(pushed(&mut d), [false; 4], "by the RFCs a burst is nothing of its own");
+}
+
 /// `tcp_rack_advance`: RACK uses the RTT of the delivered segment with the highest sequence number, though
 /// another was sent later.
 #[test]
