@@ -210,7 +210,8 @@ impl Connection {
         self.take_receiver_rtt(cx.now, segment);
         if self.linux() {
             let text = (u64::from(segment.body.len), segment.tcp.flags.has(Flags::PSH));
-            self.rcv.quick_acks(cx.now, self.rtt.rto(), self.mss(), text);
+            let srtt = self.negotiated.sack.then(|| self.rtt.srtt());
+            self.rcv.quick_acks(cx.now, (self.rtt.rto(), srtt), self.mss(), text);
         }
         let was_closed = self.rcv.fin_reached();
         let fin = segment.tcp.flags.has(Flags::FIN);

@@ -9,6 +9,9 @@
 //! - More than a full segment is acknowledged at once: a full one and a byte are enough.
 //! - A short segment, or one with PSH, is the end of a message of the peer. It is acknowledged when the
 //!   application has read everything.
+//! - Data beyond a gap is acknowledged at once for three segments after each cumulative acknowledgment. With
+//!   SACK the next ones wait for each other, a millisecond or 5 % of the round trip if that is less
+//!   (`tcp_comp_sack_*`); at most 44 share an acknowledgment.
 //!
 //! A host that answers received data with data of its own within 40 ms delays the acknowledgments of the
 //! first and the third kind, so that its data can carry them. It no longer does so once a delayed
@@ -29,7 +32,14 @@ const FULL: u64 = 536;
 /// Data sent this soon after data arrived is an answer (TCP_ATO_MIN).
 const ATO_MIN: Duration = Duration::from_millis(40);
 
-/// State of the acknowledgments that are not delayed.
+/// Segments beyond a gap that are acknowledged at once (TCP_FASTRETRANS_THRESH).
+const DUPLICATES: u8 = 3;
+/// Most acknowledgments that wait for each other (`tcp_comp_sack_nr`).
+const MOST_COMPRESSED: u8 = 44;
+/// The longest time that they wait (`tcp_comp_sack_delay_ns`), and its share of the round trip.
+const COMPRESSED: (Duration, u64) = (Duration::from_millis(1), 20);
+
+/// State of the acknowledgments that are not delayed, or wait for each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QuickAcks {
     /// How many more acknowledgments are sent at once.
@@ -39,6 +49,10 @@ pub(crate) struct QuickAcks {
     pingpong: bool,
     /// Short segments not yet acknowledged.
     short: u8,
+    /// Where the last gap begins, and how many segments beyond it were acknowledged at once.
+    beyond: (u64, u8),
+    /// Acknowledgments that wait for each other.
+    compressed: u8,
 }
 
 impl QuickAcks {
@@ -68,6 +82,22 @@ impl QuickAcks {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }
 
+    /// How long the acknowledgment of a segment beyond the gap at `next` waits for others; `None`: not at all.
+    pub(crate) fn compressed(&mut self, next: u64, srtt: Duration) -> Option<Duration> {
+        if self.last.is_none() || self.wanted() || self.compressed >= MOST_COMPRESSED {
+            return None;
+        }
+        if self.beyond.0 != next {
+            self.beyond = (next, 0);
+        }
+        if self.beyond.1 < DUPLICATES {
+            self.beyond.1 += 1;
+            return None;
+        }
+        self.compressed += 1;
+        Some(COMPRESSED.0.min(srtt / COMPRESSED.1))
+    }
+
     /// True if an acknowledgment is sent when the application has read everything.
     pub(crate) const fn wanted_by_reader(&self) -> bool {
         self.short > 1 || (self.short == 1 && !self.pingpong)
@@ -76,12 +106,12 @@ impl QuickAcks {
     /// Records that an acknowledgment was sent, `with` data of our own or without.
     pub(crate) fn sent(&mut self, now: Instant, with: bool) {
         self.left = self.left.saturating_sub(1);
-        self.short = 0;
+        (self.short, self.compressed) = (0, 0);
         self.pingpong |= with && self.last.is_some_and(|last| now.since(last) < ATO_MIN);
     }
 
     /// Records that a delayed acknowledgment found no data to carry it.
     pub(crate) const fn waited(&mut self) {
-        self.pingpong = false;
+        self.pingpong &= self.compressed > 0;
     }
 }

@@ -44,8 +44,10 @@ pub struct Receiver {
     unacked: u64,
     /// Largest segment seen, which counts as full-sized.
     largest: u64,
-    /// Linux: acknowledgments that are not delayed.
+    /// Linux: acknowledgments that are not delayed, or wait for each other.
     pub(crate) quick: QuickAcks,
+    /// Linux with SACK: the round trip, a share of which acknowledgments beyond a gap wait for each other.
+    compresses: Option<Duration>,
 }
 
 impl Receiver {
@@ -134,7 +136,7 @@ impl Receiver {
             return;
         }
         if left > self.next {
-            return self.beyond_gap(left, end);
+            return self.beyond_gap(now, left, end);
         }
         if left < self.next {
             self.dsack = Some((left, self.next));
@@ -164,8 +166,14 @@ impl Receiver {
         }
     }
 
-    fn beyond_gap(&mut self, left: u64, end: u64) {
-        self.due = AckDue::Now;
+    fn beyond_gap(&mut self, now: Instant, left: u64, end: u64) {
+        // RFC 5681, section 4.2: at once; with Linux's receiver some wait
+        let srtt = self.compresses.filter(|_| self.delayed_ack.is_some() && self.due != AckDue::Now);
+        self.due = match (srtt.and_then(|srtt| self.quick.compressed(self.next, srtt)), self.due) {
+            (None, _) => AckDue::Now,
+            (Some(wait), AckDue::By(at)) => AckDue::By(at.min(now + wait)),
+            (Some(wait), _) => AckDue::By(now + wait),
+        };
         self.dsack = self.already_received_part(left, end);
         let merged = self.out_of_order.insert(left, end);
         // the changed range first, then those reported before, without the ones merged into it
@@ -212,8 +220,16 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// Linux: updates which acknowledgments are not delayed; `len` bytes arrive, perhaps with PSH.
-    pub(crate) fn quick_acks(&mut self, now: Instant, rto: Duration, mss: u64, (len, pushed): (u64, bool)) {
+    /// Linux: updates which acknowledgments are not delayed; `len` bytes arrive, perhaps with PSH. With SACK
+    /// `srtt` is the round trip.
+    pub(crate) fn quick_acks(
+        &mut self,
+        now: Instant,
+        (rto, srtt): (Duration, Option<Duration>),
+        mss: u64,
+        (len, pushed): (u64, bool),
+    ) {
+        self.compresses = srtt;
         self.quick.arrives(now, rto, self.window.buffer() / mss.max(1));
         self.quick.measure(len, pushed, self.largest);
     }

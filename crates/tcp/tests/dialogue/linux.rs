@@ -237,8 +237,12 @@ fn a_segment_cut_by_the_window_is_short() {
 
 /// A Linux host that has sent its first sixteen acknowledgments without delay; 16 kB were read.
 fn delaying() -> Dialogue {
+    delaying_with("cubic")
+}
+
+fn delaying_with(scheme: &str) -> Dialogue {
     let delayed = Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) });
-    let mut d = Dialogue::established(Config { delayed_ack: delayed, ..linux("cubic") });
+    let mut d = Dialogue::established(Config { delayed_ack: delayed, ..linux(scheme) });
     for k in 0..16 {
         d.gets(Seg { seq: nth(k), len: 1000, ..ACK }).sends(ack(nth(k + 1)));
     }
@@ -263,6 +267,25 @@ fn a_full_segment_and_a_byte_are_acknowledged() {
     let mut d = delaying();
     d.gets(Seg { seq: 16_001, len: 1000, ..ACK }).silent();
     d.gets(Seg { seq: 17_001, len: 1, ..ACK }).sends(ack(17_002)).silent();
+}
+
+/// `__tcp_ack_snd_check`: after each cumulative acknowledgment three segments beyond a gap are acknowledged at
+/// once, and those of the next millisecond together; without SACK all are at once.
+#[test]
+fn acknowledgments_beyond_a_gap_wait_for_each_other() {
+    let mut d = delaying();
+    let segment = |k: u64| Seg { seq: nth(k), len: 1000, ..ACK };
+    for k in 17..20 {
+        d.gets(segment(k)).sends(ack(nth(16)));
+    }
+    d.gets(segment(20)).gets(segment(21)).silent();
+    d.at(101).sends(Want { sack: Some(&[(17_001, 22_001)]), ..ack(nth(16)) }).silent();
+    d.gets(segment(22)).silent().gets(segment(16)).sends(ack(nth(23))).silent();
+    d.gets(segment(24)).sends(ack(nth(23)));
+    let mut d = delaying_with("reno");
+    for k in 17..22 {
+        d.gets(segment(k)).sends(ack(nth(16)));
+    }
 }
 
 /// `tcp_event_data_sent`: an end that answers within 40 ms delays the next acknowledgment to send it with
@@ -297,9 +320,8 @@ fn short_segments_count_as_segments() {
 /// `__tcp_transmit_skb`: the last segment of a burst of several has PSH, one on its own has none.
 #[test]
 fn the_last_of_a_burst_has_psh() {
-    let pushed = |d: &mut Dialogue| {
-        d.drain().iter().map(|p| p.tcp.flags.has(Flags::PSH)).collect::<Vec<bool>>()
-    };
+    let pushed =
+        |d: &mut Dialogue| d.drain().iter().map(|p| p.tcp.flags.has(Flags::PSH)).collect::<Vec<bool>>();
     let config = |of: Config| Config { initial_window: 4, ..of };
     let mut d = Dialogue::established(config(linux("sack")));
     d.write(1_000_000);
