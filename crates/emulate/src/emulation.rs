@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
         Some(recording) => {
             let gate = session.hosts[session.far].node;
             let flows = watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, gate));
-            recording.finish(&outcome, flows)?.1
+            recording.finish(&outcome, flows)?.2
         }
     };
     Ok(Ended { status, timing: outcome.timing, files })

@@ -3,7 +3,7 @@
 
 use crate::emulation::start_link;
 use crate::error::Error;
-use crate::flows::{FlowResults, Flows, HostNamespace, kernel_requirements};
+use crate::flows::{FlowResults, Flows, HostNamespace, KernelRequirements, kernel_requirements};
 use crate::panel::ControlSocket;
 use crate::plan::Plan;
 use crate::report;
@@ -14,6 +14,7 @@ use bentpipe_os::{Clock, tcp};
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
 use bentpipe_service::Signals;
+use bentpipe_sim::Record;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,6 +26,8 @@ use std::path::PathBuf;
 pub struct Measured {
     /// The report.
     pub report: Report,
+    /// The course of links and flows.
+    pub record: Record,
     /// Files in the requested folder.
     pub files: Vec<PathBuf>,
     /// The signal that ended it early.
@@ -44,9 +47,7 @@ pub fn run(
 ) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
     // check the kernel's features before anything is created
-    let kernel =
-        tcp::congestion_controls().map_err(|e| Error::system("the kernel's congestion controls", e))?;
-    let needs = kernel_requirements(scenario, &kernel)?;
+    let needs = requirements(scenario)?;
     let signals = listen()?;
     let mut session = Session::open(plan, false)?;
     let mut panel = ControlSocket::open(&session, &plan.title)?;
@@ -67,11 +68,29 @@ pub fn run(
     let links = link.stop();
     session.end();
     let (flows, links) = (FlowResults { differs: needs.differs, ..outcome? }, links?);
-    let (report, files) = match recording {
+    let (report, record, files) = match recording {
         Some(recording) => recording.finish(&links, flows)?,
-        None => (report::assemble(scenario, &links, flows).0, Vec::new()),
+        None => {
+            let (report, record) = report::assemble(scenario, &links, flows);
+            (report, record, Vec::new())
+        }
     };
-    Ok(Measured { report, files, interrupted: watch.interrupted })
+    Ok(Measured { report, record, files, interrupted: watch.interrupted })
+}
+
+/// Checks that the flows of a scenario can be run on this machine. Creates nothing.
+///
+/// # Errors
+/// What cannot be run, and how to change it.
+pub fn check(scenario: &Scenario) -> Result<(), Error> {
+    scenario.simulated_only().map_or(Ok(()), |what| Err(Error::SimulatedOnly(what)))?;
+    requirements(scenario).map(|_| ())
+}
+
+fn requirements(scenario: &Scenario) -> Result<KernelRequirements, Error> {
+    let kernel =
+        tcp::congestion_controls().map_err(|e| Error::system("the kernel's congestion controls", e))?;
+    kernel_requirements(scenario, &kernel)
 }
 
 /// Locations of the scenario's nodes; `None` for routers.

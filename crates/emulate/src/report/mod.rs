@@ -23,6 +23,7 @@ use bentpipe_os::Clock;
 use bentpipe_report::Report;
 use bentpipe_results::{Error, make_folder};
 use bentpipe_scenario::{CaptureSpec, Direction, Scenario};
+use bentpipe_sim::Record;
 use capture::Capture;
 use std::path::{Path, PathBuf};
 
@@ -69,11 +70,15 @@ impl Recording {
     }
 
     /// Completes the folder, after the links have stopped and what was to be installed is gone. Returns the
-    /// report and the files, the page first. If a file cannot be written, the others are.
+    /// report, the course, and the files, the page first. If a file cannot be written, the others are.
     ///
     /// # Errors
     /// When a file cannot be written. The other files are written.
-    pub fn finish(self, outcome: &Outcome, flows: FlowResults) -> Result<(Report, Vec<PathBuf>), Error> {
+    pub fn finish(
+        self,
+        outcome: &Outcome,
+        flows: FlowResults,
+    ) -> Result<(Report, Record, Vec<PathBuf>), Error> {
         let (captures, fault) = match self.capture.map_or(Ok(Vec::new()), |c| c.finish(outcome.until)) {
             Ok(captures) => (captures, None),
             Err(fault) => (Vec::new(), Some(fault)),
@@ -90,6 +95,6 @@ impl Recording {
             captures: &captures,
         };
         let files = bentpipe_results::write(&self.dir, &results)?;
-        fault.map_or(Ok((report, files)), Err)
+        fault.map_or(Ok((report, record, files)), Err)
     }
 }

@@ -66,7 +66,7 @@ fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_report::Report, u64) {
     delivered += drain(&mut net);
     let outcome = outcome(&mut net, &names);
     drop(net);
-    let (report, files) = recording.finish(&outcome, FlowResults::default()).unwrap();
+    let (report, _, files) = recording.finish(&outcome, FlowResults::default()).unwrap();
     assert!(files.iter().all(|f| f.is_file()), "{files:?}");
     (report, delivered)
 }
@@ -203,7 +203,7 @@ fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
         differs: vec!["host near: <the> window".into()],
         ..FlowResults::default()
     };
-    let (report, _) = recording.finish(&outcome, flows).unwrap();
+    let (report, ..) = recording.finish(&outcome, flows).unwrap();
     let text = report.to_text();
     assert_eq!(text.lines().nth(1).unwrap(), report.live.as_ref().unwrap().warning().unwrap());
     assert!(
