@@ -112,6 +112,9 @@ pub(crate) enum Command {
     /// Enter a host of a session and execute a program there.
     #[command(name = "__run", hide = true)]
     Run(emulate::Run),
+    /// Run the flows of the scenario on standard input live, for a figure.
+    #[command(name = "__measure", hide = true)]
+    Measure,
     /// Show or change a running link from another terminal.
     #[command(after_help = link::EXAMPLES)]
     Link(link::Link),

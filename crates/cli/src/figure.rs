@@ -1,8 +1,9 @@
 //! `bentpipe figure`: a figure or table from its file.
 
 use crate::input::{self, Beside};
+use crate::live::RealPackets;
 use crate::outcome::Failure;
-use crate::progress::{Words, print_summary, with_progress};
+use crate::progress::{Words, print_live, print_summary, with_progress};
 use crate::shipped;
 use bentpipe_os::Clock;
 use bentpipe_scenario::figure_file::{self, FigureFile, Located, ScenarioRef};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe figure papers/004/table-2.toml --out table/
   bentpipe figure my-figure.toml --quick --out figure/
+  bentpipe figure papers/002/window.toml --live --out figure/
   bentpipe figure papers/000/figure-3.toml --turned --out figure/";
 
 /// Options of `bentpipe figure`.
@@ -24,6 +26,10 @@ pub(crate) struct Figure {
     /// Make the shorter version that the file has, with its wider tolerance.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Also run what the file names in [live] with real packets, in real time, and compare it with the
+    /// simulated value.
+    #[arg(long, conflicts_with = "turned")]
+    pub(crate) live: bool,
     /// Check the statements that are known to differ with the parameters of their `turn`, and nothing else.
     #[arg(long)]
     pub(crate) turned: bool,
@@ -41,6 +47,7 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
     let source = input::file(&options.file)?;
     let file = figure_file::load(&source)?;
     let quick = if options.quick { " --quick" } else { "" };
+    let live = if options.live { " --live" } else { "" };
     let (scenario, path) = scenario(&file, &options.file)?;
     let job = FigureJob {
         file: &file,
@@ -49,14 +56,19 @@ pub(crate) fn run(options: &Figure) -> Result<(String, bool), Failure> {
         quick: options.quick,
         threads: options.threads.into(),
         // the folder is left out, so that the tables do not depend on it
-        command: format!("bentpipe figure {}{quick} --out DIR", options.file.display()),
+        command: format!("bentpipe figure {}{quick}{live} --out DIR", options.file.display()),
     };
     let clock = Clock::start();
     if options.turned {
         return turned(&job, &options.out, clock);
     }
-    let made =
-        with_progress(words(&options.out), |tell| figure(&job, &options.out, tell)).map_err(failure)?;
+    let live = options.live.then(RealPackets::new).transpose()?;
+    let made = with_progress(words(&options.out), |tell| match &live {
+        Some(runner) => figure::figure_live(&job, runner, &options.out, tell),
+        None => figure(&job, &options.out, tell),
+    });
+    let made = made.map_err(failure)?;
+    print_live(made.live);
     print_summary(made.runs, &options.out, Some(PAGE), clock);
     Ok((made.to_text(), !made.differs()))
 }
@@ -69,6 +81,7 @@ pub(crate) const fn words(out: &Path) -> Words<'_> {
 pub(crate) fn failure(error: Error) -> Failure {
     match error {
         Error::File { .. } => Failure::run(error),
+        Error::Live(live) if !live.refused => Failure::run(live),
         _ => Failure::input(error),
     }
 }

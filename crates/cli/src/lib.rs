@@ -15,6 +15,7 @@ mod gateway;
 mod input;
 mod link;
 mod links;
+mod live;
 mod options;
 mod outcome;
 mod papers;
@@ -68,6 +69,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         // these print by themselves, and may have the exit status of a program they run
         Command::Emulate(options) => return emulate::run(options),
         Command::Run(options) => return Ok(emulate::exec_program(options)),
+        Command::Measure => (live::measure()?, true),
         Command::Gateway(gateway) => return gateway::run(gateway),
         Command::Agent(agent) => return agent::run(agent),
         Command::Demo(demo) => return demo::run(demo),

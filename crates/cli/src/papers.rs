@@ -1,8 +1,9 @@
 //! `bentpipe papers`: all figures and tables of five papers.
 
 use crate::figure;
+use crate::live::RealPackets;
 use crate::outcome::Failure;
-use crate::progress::{print_summary, with_progress};
+use crate::progress::{print_live, print_summary, with_progress};
 use crate::shipped::{FIGURES, PAPERS};
 use bentpipe_base::names::{listed, nearest};
 use bentpipe_os::Clock;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe papers --out results/
   bentpipe papers 003 004/table-2 --full --out results/
+  bentpipe papers --live --out results/
   bentpipe papers --list
   bentpipe papers --show 004/table-2 > my-figure.toml";
 
@@ -32,11 +34,15 @@ pub(crate) struct Papers {
     /// All seeds and lengths.
     #[arg(long)]
     pub(crate) full: bool,
+    /// Also run with real packets what the figures name, in real time, and compare it with the simulated
+    /// value: a quarter of an hour for all of them.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// List the figures, and make none.
-    #[arg(long, conflicts_with_all = ["quick", "full", "out", "show"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "live", "out", "show"])]
     pub(crate) list: bool,
     /// Print the file of a figure, and make none.
-    #[arg(long, value_name = "FIGURE", conflicts_with_all = ["names", "quick", "full", "out"])]
+    #[arg(long, value_name = "FIGURE", conflicts_with_all = ["names", "quick", "full", "live", "out"])]
     pub(crate) show: Option<String>,
     /// Number of threads; 0 for one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -75,7 +81,7 @@ pub(crate) fn run(options: &Papers) -> Result<(String, bool), Failure> {
     };
     let all = papers::read(PAPERS.0, PAPERS.1).map_err(Failure::input)?;
     let is_whole = |p: &Paper| options.names.is_empty() || options.names.contains(&p.short);
-    let figures: Vec<Figure<'_>> = figures.iter().map(|f| as_job(f, !options.full)).collect();
+    let figures: Vec<Figure<'_>> = figures.iter().map(|f| as_job(f, !options.full, options.live)).collect();
     let job = PapersJob {
         papers: &all,
         figures: &figures,
@@ -84,8 +90,13 @@ pub(crate) fn run(options: &Papers) -> Result<(String, bool), Failure> {
         threads: options.threads.into(),
     };
     let clock = Clock::start();
-    let made = with_progress(figure::words(out), |tell| papers::papers(&job, out, tell));
+    let live = options.live.then(RealPackets::new).transpose()?;
+    let made = with_progress(figure::words(out), |tell| match &live {
+        Some(runner) => papers::papers_live(&job, runner, out, tell),
+        None => papers::papers(&job, out, tell),
+    });
     let made = made.map_err(figure::failure)?;
+    print_live(made.live);
     print_summary(made.runs, out, Some(PAGE), clock);
     Ok((made.text, !made.differs))
 }
@@ -123,8 +134,9 @@ fn load((name, text): (&'static str, &'static str)) -> Result<Shipped, Failure> 
 }
 
 /// A figure without a shorter version is whole nevertheless.
-fn as_job(of: &Shipped, quick: bool) -> Figure<'_> {
+fn as_job(of: &Shipped, quick: bool, live: bool) -> Figure<'_> {
     let mode = if quick { "--quick" } else { "--full" };
+    let live = if live && of.file.live.is_some() { " --live" } else { "" };
     Figure {
         name: of.name.to_owned(),
         job: FigureJob {
@@ -133,7 +145,7 @@ fn as_job(of: &Shipped, quick: bool) -> Figure<'_> {
             files: &NoFiles,
             quick: quick && of.file.quick.is_some(),
             threads: 0,
-            command: format!("bentpipe papers {} {mode} --out DIR", of.name),
+            command: format!("bentpipe papers {} {mode}{live} --out DIR", of.name),
         },
     }
 }
@@ -191,7 +203,7 @@ mod tests {
                 );
             }
             for quick in [true, false] {
-                check(&as_job(&shipped, quick).job).unwrap_or_else(|e| panic!("{e}"));
+                check(&as_job(&shipped, quick, false).job).unwrap_or_else(|e| panic!("{e}"));
             }
         }
     }

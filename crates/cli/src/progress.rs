@@ -5,7 +5,7 @@ use crate::outcome::print_message;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::Clock;
 use bentpipe_service::Signals;
-use bentpipe_sweep::{Progress, Summary, Tell};
+use bentpipe_sweep::{LiveProgress, Progress, Summary, Tell};
 use core::fmt::Write as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -72,6 +72,13 @@ pub(crate) fn print_summary(done: Summary, out: &Path, page: Option<&str>, clock
     print_page(out, page);
 }
 
+/// Says how many live runs were made, if any were wanted.
+pub(crate) fn print_live(done: Option<Summary>) {
+    if let Some(Summary { executed, already_stored }) = done {
+        print_message(&format!("{executed} live runs made, {already_stored} kept"));
+    }
+}
+
 /// Says where the page is.
 pub(crate) fn print_page(out: &Path, page: Option<&str>) {
     if let Some(page) = page {
@@ -130,6 +137,7 @@ impl Watcher<'_> {
 #[derive(Debug, Default)]
 struct Speaker {
     has_estimated: bool,
+    has_announced_live: bool,
     latest_line: Instant,
 }
 
@@ -150,7 +158,16 @@ impl Speaker {
             let all = at.as_secs_f64() + progress.left.map_or(0.0, |left| left.as_secs_f64());
             said = (all >= LONG).then(|| estimate(progress, all));
         }
-        let line = line(progress, left, cells);
+        let line = match progress.live {
+            Some(live) => live_line(live, left),
+            None => line(progress, left, cells),
+        };
+        if let Some(live) = progress.live.filter(|_| !self.has_announced_live) {
+            self.has_announced_live = true;
+            let time = about(progress.left.map_or(0.0, |left| left.as_secs_f64()));
+            said =
+                Some(format!("{} live runs in real time, one after the other: {time}", live.of - live.done));
+        }
         if said.is_some() {
             self.latest_line = now;
         } else if !terminal && now.since(self.latest_line) >= LINE_EVERY && progress.of > 0 {
@@ -198,6 +215,12 @@ fn line(progress: &Progress, left: Option<f64>, cells: &str) -> String {
         _ => {}
     }
     out
+}
+
+/// `live run 2 of 7, about 9 min left`.
+fn live_line(live: LiveProgress, left: Option<f64>) -> String {
+    let left = left.map_or_else(String::new, |left| format!(", {} left", about(left)));
+    format!("live run {} of {}{left}", (live.done + 1).min(live.of), live.of)
 }
 
 /// A time with the precision of an estimate.
@@ -255,6 +278,7 @@ mod tests {
             threads: 2,
             more: false,
             left: left.map(Time::from_secs),
+            live: None,
         }
     }
 
@@ -293,6 +317,21 @@ mod tests {
         for now in 1..100 {
             assert_eq!(speaker.next(&progress(41, 40, Some(50)), (at(2), at(now)), "values", true).0, None);
         }
+    }
+
+    #[test]
+    fn live_runs_come_last_and_their_time_is_known() {
+        let mut speaker = Speaker::default();
+        let live = |done| Progress {
+            live: Some(LiveProgress { done, of: 7 }),
+            left: Some(Time::from_secs(600)),
+            ..progress(4800, 40, None)
+        };
+        let first = speaker.next(&live(0), (at(100), at(100)), "points", true);
+        assert_eq!(first.0.as_deref(), Some("7 live runs in real time, one after the other: about 10 min"));
+        assert_eq!(first.1, "live run 1 of 7, about 10 min left");
+        let second = speaker.next(&live(1), (at(100), at(400)), "points", true);
+        assert_eq!(second, (None, "live run 2 of 7, about 5 min left".to_owned()));
     }
 
     #[test]

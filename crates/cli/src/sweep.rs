@@ -94,6 +94,7 @@ fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
         Error::File { .. } => Failure::run(error),
         Error::Input(text) => Failure::input(text),
         Error::Figure(diagnostic) => diagnostic.into(),
+        Error::Live(error) => Failure::run(error),
         Error::Metric { text, error } => unmeasurable(&text, &error, args, source).into(),
         Error::Cell { diagnostic, cell } => in_axis(diagnostic, &cell, args).into(),
     }

@@ -161,3 +161,67 @@ fn packets_keep_their_order_and_every_loss_has_a_cause() {
     assert!(soak.growth_kb() < 1024, "{soak:?}");
     assert!(soak.tally.sent > 130_000 && soak.on_the_link().within(0.01, CHANCE).2, "{soak:?}");
 }
+
+const LIVE_FIGURE: &str = r#"schema = 1
+title = "two transfers"
+scenario = '''
+schema = 1
+title = "a transfer"
+duration = "20 s"
+stop = "finished"
+
+[parameters]
+tcp = { default = "newreno", doc = "a scheme" }
+
+[dumbbell]
+rtt = "200 ms"
+rate = "10 Mbit/s"
+buffer = "100 packets"
+access = { rate = "100 Mbit/s", delay = "1 ms", buffer = "1000 packets" }
+
+[host]
+tcp = "$tcp"
+window = "64 KiB"
+timestamps = false
+
+[[flows]]
+name = "flow"
+from = "src1"
+to = "dst1"
+app = { transfer = "100 kB" }
+'''
+measure = "finished"
+seeds = 1
+
+[live]
+tolerance = "40 %"
+
+[[curves]]
+name = "kernel"
+
+[[curves]]
+name = "ours"
+set = { tcp = "peach-plus" }
+"#;
+
+/// The kernel's TCP and ours, as root and as an ordinary user. Runs that can be trusted are kept.
+#[test]
+fn a_figure_is_run_with_real_packets() {
+    for who in [Who::CurrentUser, Who::Unprivileged] {
+        let Some(rig) = place("a_figure_is_run_with_real_packets", who) else { return };
+        let (file, out) = (rig.file("live.toml", LIVE_FIGURE).unwrap(), rig.path("figure"));
+        let words = ["figure", &file, "--live", "--out", out.to_str().unwrap()];
+        let text = rig.output(&words, Duration::from_secs(60)).unwrap();
+        assert!(text.contains("two transfers: ours"), "{text}");
+        let table = std::fs::read_to_string(out.join("live.csv")).unwrap();
+        let verdict = |line: &str| line.split(',').nth(10).map(str::to_owned);
+        let verdicts: Vec<_> = table.lines().skip(1).filter_map(verdict).collect();
+        // the machine may be too slow beside other tests
+        let right = verdicts.iter().all(|v| v == "agrees" || v == "untrusted");
+        assert!(verdicts.len() == 2 && right, "{table}");
+        let kept = verdicts.iter().filter(|v| *v == "agrees").count();
+        let again = rig.run(&words, Duration::from_secs(60)).unwrap();
+        let said = format!("{} live runs made, {kept} kept", 2 - kept);
+        assert!(again.code == Some(0) && again.err.contains(&said), "{said}: {}", again.describe());
+    }
+}

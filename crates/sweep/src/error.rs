@@ -1,5 +1,6 @@
 //! Errors of sweeps.
 
+use crate::figure::LiveError;
 use bentpipe_report::metric;
 use bentpipe_scenario::Diagnostic;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub enum Error {
         /// The error.
         error: Box<metric::Error>,
     },
+    /// A run with real packets failed or was refused.
+    #[error("{0}")]
+    Live(LiveError),
     /// A file could not be read or written. Finished runs are kept.
     #[error("{}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
     File {

@@ -29,7 +29,7 @@ use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
 use plan::{Plan, Run};
 use progress::Tracker;
-pub use progress::{Progress, Tell};
+pub use progress::{LiveProgress, Progress, Tell};
 use rayon::{ThreadPool, prelude::*};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ use table::Table;
 pub use write::PAGE;
 
 /// Summary of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of new runs.
     pub executed: usize,

@@ -30,6 +30,17 @@ pub struct Progress {
     pub more: bool,
     /// Time that the unfinished runs will take on all threads together; `None` before a run was made.
     pub left: Option<Duration>,
+    /// Live runs, which come after all others; `left` is the time that they take.
+    pub live: Option<LiveProgress>,
+}
+
+/// Progress of runs with real packets. They are made one after the other, in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveProgress {
+    /// Finished runs.
+    pub done: usize,
+    /// All runs.
+    pub of: usize,
 }
 
 /// What is told of the progress of runs.

@@ -44,6 +44,8 @@ table! {
         cost: Cost = "`\"normal\"`",
         /// What `--quick` changes.
         quick: QuickKeys = "none: `--quick` is refused",
+        /// What `--live` also runs with real packets, in real time.
+        live: LiveKeys = "none: `--live` runs nothing of it",
         /// What to know when reading the figure, for instance settings that the paper does not print.
         notes: Text = "none",
         /// What is horizontal: a parameter, or the time. Without it the figure is a table, with a row for
@@ -67,6 +69,27 @@ table! {
         /// statement has the wider one of this tolerance and its own. One run has no interval that could
         /// tell.
         tolerance: Tolerance,
+    }
+
+    /// What `--live` runs with real packets, with simulated runs of the same beside it. It is the same with
+    /// and without `--quick`.
+    struct LiveKeys "[live]" {
+        /// Names of curves, one or several. Statements about one with `run = false` are judged by its live
+        /// values.
+        curves: OneOrList<Text> = "all that are run",
+        /// Values of x, one or several.
+        at: OneOrList<Coordinate> = "all",
+        /// Parameters of the scenario, for the live runs and the simulated ones beside them.
+        set: Settings = "none",
+        /// Number of live runs of each point.
+        runs: Whole<1, 100> = "`1`",
+        /// Number of simulated runs of each point beside them; not fewer than `runs`.
+        seeds: Whole<1, MAX_SEEDS> = "`seeds` of the file",
+        /// How far the mean of the live runs may be from that of the simulated ones: a share of the latter,
+        /// or an amount.
+        tolerance: Tolerance = "`\"5 %\"`",
+        /// What to know when reading the live values.
+        notes: Text = "none",
     }
 
     /// What is horizontal: `parameter` with `values`, or `time` with `to`.
@@ -99,7 +122,7 @@ table! {
         /// It is computed by this formula, and not run. Arguments are the values of x, of `set` here, of
         /// `set` of the file, and the parameters of the scenario.
         formula: Text = "none",
-        /// `false`: it is not run, since bentpipe cannot; statements about it have the verdict not-run.
+        /// `false`: it is not simulated; statements about it have the verdict not-run, unless it is run live.
         run: bool = "`true`",
     }
 

@@ -7,6 +7,7 @@
 
 mod axis;
 mod keys;
+mod live;
 mod resolve;
 mod scalars;
 mod statements;

@@ -2,6 +2,7 @@
 
 use super::axis;
 use super::keys::{CurveKeys, FigureKeys, PrintedKeys, QuickKeys};
+use super::live;
 use super::scalars::{Coordinate, Printed, ScenarioText, Settings};
 use super::statements;
 use super::types::{
@@ -72,6 +73,7 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
     let references = references.into_iter().map(|r| printed(r.value, &context)).collect::<Result<_>>()?;
     let items = statements::items(keys.item);
     let statements = statements::all(keys.statements.map_or_else(Vec::new, |s| s.value), &items, &context)?;
+    let seeds = keys.seeds.map_or(DEFAULT_SEEDS, |s| s.value.0 as u32);
     Ok(FigureFile {
         title: keys.title.value.0,
         paper: text(keys.paper),
@@ -80,9 +82,10 @@ pub(super) fn file(keys: FigureKeys, source: &Source, sources: &Sources<'_>) -> 
         scenario: scenario(keys.scenario, source, sources),
         sets: settings(keys.set, sources),
         scale: keys.scale.map_or(Scale::Linear, |s| s.value),
-        seeds: keys.seeds.map_or(DEFAULT_SEEDS, |s| s.value.0 as u32),
+        seeds,
         cost: keys.cost.map_or(Cost::Normal, |c| c.value),
         quick: keys.quick.map(|q| quick(q.value, sources)).transpose()?,
+        live: keys.live.map(|l| live::live(l, seeds, &context)).transpose()?,
         notes: text(keys.notes),
         references,
         statements,

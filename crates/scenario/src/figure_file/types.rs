@@ -29,6 +29,8 @@ pub struct FigureFile {
     pub cost: Cost,
     /// The shorter version.
     pub quick: Option<Quick>,
+    /// What is run with real packets.
+    pub live: Option<Live>,
     /// Notes.
     pub notes: Option<String>,
     /// What is horizontal; `None` for a table.
@@ -96,6 +98,27 @@ pub struct Quick {
     pub seeds: u32,
     /// The least tolerance of every statement, as a share.
     pub tolerance: f64,
+}
+
+/// What is run with real packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Live {
+    /// Indices of curves, in the order of the file.
+    pub curves: Vec<usize>,
+    /// Indices of values of x, in the order of the file; a single 0 in a table.
+    pub at: Vec<usize>,
+    /// Parameters.
+    pub sets: Vec<Setting>,
+    /// Number of live runs of each point.
+    pub runs: u32,
+    /// Number of simulated runs of each point.
+    pub seeds: u32,
+    /// Place of the table.
+    pub place: Place,
+    /// How far the live mean may be from the simulated one.
+    pub tolerance: Located<Tolerance>,
+    /// Notes.
+    pub notes: Option<String>,
 }
 
 /// What is horizontal.

@@ -4,6 +4,7 @@
 
 mod agent_file;
 mod figure_file;
+mod figure_live;
 mod gateway_file;
 mod gateway_policy;
 mod gateway_rate;

@@ -208,9 +208,14 @@ impl Recording {
     pub(crate) fn run(&self, scenario: &Scenario) -> (Report, store::Course) {
         let options = RecordOptions { every: self.steps.every, sequences: 0 };
         let (report, record) = run_recorded(scenario, &options, |_| None);
-        let values = |q: &Quantity| (q.text.clone(), q.values(&report, &record, &self.steps));
-        let course = self.quantities.iter().map(values).collect();
+        let course = self.course(&report, &record);
         (report, course)
+    }
+
+    /// Returns the values in the steps of a run.
+    pub(crate) fn course(&self, report: &Report, record: &Record) -> store::Course {
+        let values = |q: &Quantity| (q.text.clone(), q.values(report, record, &self.steps));
+        self.quantities.iter().map(values).collect()
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn vertical(plan: &Plan) -> (String, f64) {
 }
 
 /// Returns the horizontal axis, and plot units per base unit.
-fn horizontal(across: Option<&Across>) -> (Axis, f64) {
+pub(crate) fn horizontal(across: Option<&Across>) -> (Axis, f64) {
     let Some(across) = across else { return (Axis::linear(""), 1.0) };
     let most = across.positions.iter().copied().fold(0.0, f64::max);
     let texts = || across.values.iter().map(|v| v.value.as_str());

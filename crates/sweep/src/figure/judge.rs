@@ -173,7 +173,8 @@ fn words(turn: &[Setting]) -> String {
 fn comparisons(job: &FigureJob<'_>, cells: &Cells, statement: &Statement) -> Option<Vec<Comparison>> {
     let mut all = Vec::new();
     for (above, below) in pairs(statement) {
-        let cell = |point: Point| cells.get(point.0)?.get(point.1);
+        // a live curve has values at some x only
+        let cell = |point: Point| cells.get(point.0)?.get(point.1).filter(|c| !c.values.is_empty());
         let (mean, over) = (cell(above)?, below.map(cell).map_or(Some(None), |b| b.map(Some))?);
         let (of_runs, length) = over.map_or((0, 0.0), |o| (o.runs, o.length));
         let runs = mean.runs.max(of_runs);

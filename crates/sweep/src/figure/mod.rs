@@ -10,6 +10,7 @@ mod course;
 mod draw;
 mod formula;
 mod judge;
+pub(crate) mod live;
 mod measure;
 mod plan;
 mod png;
@@ -18,6 +19,8 @@ mod tables;
 mod units;
 
 pub use judge::{KnownDifference, StatementResult, Verdict};
+pub use live::{LIVE_TABLE, LiveError, LiveRun, LiveRunner, LiveVerdict};
+pub(crate) use live::{LivePart, LivePlan, Named as LiveTable};
 pub use tables::verdict_text;
 
 use crate::Summary;
@@ -32,6 +35,7 @@ use measure::Measure;
 use plan::{Origin, RunSet};
 pub(crate) use plan::{Plan, Run};
 use rayon::{ThreadPool, prelude::*};
+use std::collections::BTreeSet;
 use std::path::Path;
 pub(crate) use tables::{COLUMNS, Heading, STATEMENT_STYLE, contents, fields, html_table, ours, points};
 
@@ -61,25 +65,32 @@ pub struct FigureResult {
     pub runs: Summary,
     /// Statements in the order of the file.
     pub verdicts: Vec<StatementResult>,
+    /// Number of live runs made and kept; `None` without `--live`.
+    pub live: Option<Summary>,
+    /// A live value differs from the simulated one.
+    live_differs: bool,
     /// The table of points, for a terminal.
     points: String,
+    /// The table of live values, for a terminal.
+    live_points: String,
 }
 
 impl FigureResult {
     /// Formats points and verdicts for a terminal, ending in a newline.
     pub fn to_text(&self) -> String {
-        let verdicts = verdict_text(&self.verdicts);
-        let between = if verdicts.is_empty() { "" } else { "\n" };
-        format!("{}{between}{verdicts}", self.points)
+        let parts = [self.points.clone(), self.live_points.clone(), verdict_text(&self.verdicts)];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns true if a statement differs from what the runs show, and its file does not say so.
+    /// Returns true if a live value differs, or a statement differs from what the runs show and its file does
+    /// not say so.
     pub fn differs(&self) -> bool {
-        self.verdicts.iter().any(|v| v.verdict == Verdict::Differs && v.known.is_none())
+        self.live_differs || self.verdicts.iter().any(|v| v.verdict == Verdict::Differs && v.known.is_none())
     }
 }
 
 /// Values of one curve at one value of x.
+#[derive(Clone)]
 pub(crate) struct Cell {
     /// In the order of seeds; `None` for a run without a value. A formula has the same one for each seed.
     pub(crate) values: Vec<Option<f64>>,
@@ -118,22 +129,74 @@ pub fn check(job: &FigureJob<'_>) -> Result<(), Error> {
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
 pub fn figure(job: &FigureJob<'_>, out: &Path, tell: Tell<'_>) -> Result<FigureResult, Error> {
+    make(job, None, out, tell)
+}
+
+/// As [`figure`], and makes the live runs of its file after the simulated ones, which adds `live.csv`.
+///
+/// # Errors
+/// As [`figure`]; a file without `[live]`, or a live run that is refused or fails.
+pub fn figure_live(
+    job: &FigureJob<'_>,
+    runner: &dyn LiveRunner,
+    out: &Path,
+    tell: Tell<'_>,
+) -> Result<FigureResult, Error> {
+    if job.file.live.is_none() {
+        let message = "the figure has nothing that is run live\n\
+                       help: give its file a table [live], or leave out --live";
+        return Err(Error::Input(message.to_owned()));
+    }
+    make(job, Some(runner), out, tell)
+}
+
+fn make(
+    job: &FigureJob<'_>,
+    runner: Option<&dyn LiveRunner>,
+    out: &Path,
+    tell: Tell<'_>,
+) -> Result<FigureResult, Error> {
     let pool = crate::threads(job.threads)?;
     // find all errors in the input before anything is written
     let plan = pool.install(|| Plan::new(job))?;
-    let (runs, cells) = run(job, &plan, (&pool, out), tell)?;
-    let made = Made::new(job, &plan, cells);
+    let file = runner.and_then(|_| live::file_of(job.file));
+    let live = pool.install(|| LivePlan::new(job, file.as_ref()))?;
+    let live: Vec<&LivePlan<'_>> = live.iter().collect();
+    live::check(&live, runner)?;
+    let store = Store::open(out)?;
+    let wanted = Wanted::of(job, &plan, 0);
+    let beside = live.iter().flat_map(|live| Wanted::of(&live.job, &live.plan, plan.cells()));
+    let runs = make_missing(once(wanted.chain(beside)), (&pool, &store), tell)?;
+    let made_live = runner.map(|runner| live::make_live(&live, &store, runner, (runs, tell))).transpose()?;
+    let part =
+        live.first().zip(made_live.as_ref()).map(|(plan, (results, _))| live::points(plan, &store, results));
+    let made = Made::new(job, &plan, pool.install(|| read(&plan, &store))?, part.transpose()?);
     made.write_pictures(&out.join("figure"))?;
+    let tables: Vec<LiveTable<'_>> =
+        made.live.iter().map(|part| (job.file.title.as_str(), job, &plan, part)).collect();
     let files = [
-        ("points.csv", points(job, &plan, &made.cells)),
-        ("verdicts.csv", tables::verdicts(&made.verdicts)),
-        (PAGE, tables::page(job, &plan, &made)),
+        ("points.csv", Some(points(job, &plan, &made.cells))),
+        ("verdicts.csv", Some(tables::verdicts(&made.verdicts))),
+        (LIVE_TABLE, runner.map(|_| live::csv(&tables))),
+        (PAGE, Some(tables::page(job, &plan, &made))),
     ];
-    for (name, text) in &files {
+    for (name, text) in files.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
         write_file(&out.join(name), text.as_bytes())?;
     }
-    let points = tables::point_text(job, &plan, &made.cells);
-    Ok(FigureResult { runs, verdicts: made.verdicts, points })
+    Ok(FigureResult {
+        runs,
+        live: made_live.map(|(_, summary)| summary),
+        live_differs: made.live.as_ref().is_some_and(LivePart::differs),
+        points: tables::point_text(job, &plan, &made.cells),
+        live_points: live::text(&tables),
+        verdicts: made.verdicts,
+    })
+}
+
+/// Keeps the first of runs that are the same.
+pub(crate) fn once<'a>(all: impl Iterator<Item = Wanted<'a>>) -> Vec<Wanted<'a>> {
+    let mut seen = BTreeSet::new();
+    all.filter(|wanted| seen.insert(wanted.run.key.as_str())).collect()
 }
 
 /// A figure that was run, judged and drawn.
@@ -142,13 +205,21 @@ pub(crate) struct Made {
     /// Statements in the order of the file.
     pub(crate) verdicts: Vec<StatementResult>,
     pub(crate) plot: Plot,
+    /// Live values.
+    pub(crate) live: Option<LivePart>,
 }
 
 impl Made {
-    pub(crate) fn new(job: &FigureJob<'_>, plan: &Plan, cells: Cells) -> Self {
-        let verdicts = judge::all(job, plan, &cells);
-        let plot = draw::plot(job, plan, &cells);
-        Self { cells, verdicts, plot }
+    pub(crate) fn new(job: &FigureJob<'_>, plan: &Plan, cells: Cells, live: Option<LivePart>) -> Self {
+        let mut plot = draw::plot(job, plan, &cells);
+        let verdicts = match &live {
+            None => judge::all(job, plan, &cells),
+            Some(part) => {
+                live::draw(&mut plot, (job, plan), part);
+                judge::all(job, plan, &live::judged_cells(job, &cells, part))
+            }
+        };
+        Self { cells, verdicts, plot, live }
     }
 
     /// Writes the picture as `NAME.svg` and `NAME.png`.

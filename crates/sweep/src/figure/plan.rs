@@ -3,6 +3,7 @@
 use super::FigureJob;
 use super::course::Recording;
 use super::formula::Formula;
+use super::live::{self, LivePlan};
 use super::measure::Measure;
 use super::settings::{At, defaults, load};
 use super::{arguments, units};
@@ -92,6 +93,7 @@ impl Plan {
         for n in (0..job.file.statements.len()).filter(|n| job.file.statements[*n].known.is_some()) {
             Self::of(job, Some(n))?;
         }
+        LivePlan::new(job, live::file_of(job.file).as_ref())?;
         Ok(plan)
     }
 

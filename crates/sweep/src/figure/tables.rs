@@ -3,7 +3,7 @@
 use super::draw::vertical;
 use super::judge::{StatementResult, Verdict};
 use super::plan::{Origin, Plan};
-use super::{Cells, FigureJob, Made};
+use super::{Cells, FigureJob, LIVE_TABLE, Made, live};
 use crate::page::{escape, foot, head};
 use crate::rounding::{mean_and_half_width, rounded};
 use crate::table::CellStatistics;
@@ -124,9 +124,13 @@ pub(crate) fn page(job: &FigureJob<'_>, plan: &Plan, made: &Made) -> String {
         out += "<p>Made with --quick: shorter or fewer runs, and wider tolerances.</p>\n";
     }
     contents(&mut out, job, plan, made, Heading::Section);
+    let live = made
+        .live
+        .as_ref()
+        .map_or_else(String::new, |_| format!(", <a href=\"{LIVE_TABLE}\">{LIVE_TABLE}</a>"));
     out += &foot(&format!(
         "Files: <a href=\"figure.svg\">figure.svg</a>, <a href=\"figure.png\">figure.png</a>, \
-         <a href=\"points.csv\">points.csv</a>, <a href=\"verdicts.csv\">verdicts.csv</a>. {}",
+         <a href=\"points.csv\">points.csv</a>, <a href=\"verdicts.csv\">verdicts.csv</a>{live}. {}",
         escape(&format!("Made by `{}`.", job.command)),
     ));
     out
@@ -166,6 +170,10 @@ pub(crate) fn contents(out: &mut String, job: &FigureJob<'_>, plan: &Plan, made:
     }
     let drawn = Plot { title: String::new(), ..made.plot.clone() };
     let _ = writeln!(out, "<div class=\"plots\">\n{}</div>", drawn.to_svg(Mode::Inline));
+    if let Some(part) = &made.live {
+        let (begin, end) = heading.around("Real packets");
+        live::html(out, (job, plan, part), (&begin, end));
+    }
     statements(out, &made.verdicts, heading);
     for note in made.verdicts.iter().filter_map(known) {
         let _ = writeln!(out, "<p>{}</p>", escape(&note));

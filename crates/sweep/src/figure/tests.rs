@@ -117,13 +117,13 @@ impl Files for NoFiles {
     }
 }
 
-fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bentpipe-figure-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     path
 }
 
-fn with_job<T>(text: &str, quick: bool, f: impl FnOnce(&FigureJob<'_>) -> T) -> Result<T, Error> {
+pub(crate) fn with_job<T>(text: &str, quick: bool, f: impl FnOnce(&FigureJob<'_>) -> T) -> Result<T, Error> {
     let file = figure_file::load(&Source::new("f.toml", text)).map_err(Error::Figure)?;
     let ScenarioRef::Inline(scenario) = &file.scenario else { panic!("{text}") };
     let command = "bentpipe figure f.toml --out DIR".to_owned();
@@ -183,7 +183,7 @@ fn curves_with_metrics_of_their_own_share_the_unit() {
     assert!(counts.description.starts_with("values over loss"), "{}", counts.description);
 }
 
-fn read(out: &str, name: &str) -> String {
+pub(crate) fn read(out: &str, name: &str) -> String {
     let path = std::env::temp_dir().join(format!("bentpipe-figure-{out}-{}", std::process::id()));
     fs::read_to_string(path.join(name)).unwrap()
 }

@@ -4,7 +4,7 @@ use super::FigureJob;
 use super::plan::Origin;
 use bentpipe_report::Unit;
 use bentpipe_scenario::Diagnostic;
-use bentpipe_scenario::figure_file::{Accept, Claim, Located, PrintedValue, Setting};
+use bentpipe_scenario::figure_file::{Accept, Claim, Located, PrintedValue, Setting, Tolerance};
 use bentpipe_sim::reference::in_unit;
 
 pub(crate) fn check(job: &FigureJob<'_>, curves: &[Origin], unit: Unit) -> Result<(), Box<Diagnostic>> {
@@ -17,6 +17,13 @@ pub(crate) fn check(job: &FigureJob<'_>, curves: &[Origin], unit: Unit) -> Resul
     x(job, curves)?;
     for point in file.references.iter().flat_map(|r| &r.points) {
         value_in(unit, &point.value)?;
+    }
+    if let Some(live) = &file.live
+        && let Tolerance::Amount(amount) = live.tolerance.value
+        && in_unit(unit, amount).is_none()
+    {
+        let label = format!("that is {}, or a share", unit.example());
+        return Err(live.tolerance.fault("`tolerance` of `[live]` does not fit what is drawn", label));
     }
     for statement in &file.statements {
         let Claim::Value { over, accept, .. } = &statement.claim else { continue };
@@ -34,7 +41,7 @@ pub(crate) fn check(job: &FigureJob<'_>, curves: &[Origin], unit: Unit) -> Resul
 fn x(job: &FigureJob<'_>, curves: &[Origin]) -> Result<(), Box<Diagnostic>> {
     let file = job.file;
     let Some(parameter) = file.across.as_ref().and_then(|a| a.parameter()) else { return Ok(()) };
-    let quick = file.quick.iter().flat_map(|q| &q.sets);
+    let quick = file.quick.iter().flat_map(|q| &q.sets).chain(file.live.iter().flat_map(|l| &l.sets));
     let all = file.sets.iter().chain(file.curves.iter().flat_map(|c| &c.sets)).chain(quick);
     if let Some(Setting { name, .. }) = all.into_iter().find(|s| s.name.value == parameter.value) {
         return Err(name.fault(format!("`{}` is the parameter of `[x]`", name.value), "leave it out here"));

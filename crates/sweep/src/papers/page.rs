@@ -4,7 +4,7 @@ use super::items::{ItemResult, Judged};
 use super::tables::{counts, not_run, why};
 use super::{Figure, Paper, PapersJob};
 use crate::figure::{
-    Heading, Made, Plan, STATEMENT_STYLE, StatementResult, Verdict, contents, html_table, ours,
+    Heading, LIVE_TABLE, Made, Plan, STATEMENT_STYLE, StatementResult, Verdict, contents, html_table, ours,
 };
 use crate::page::{escape, foot, head};
 use crate::rounding::rounded;
@@ -53,10 +53,15 @@ pub(super) fn page(
         }
         out += "</section>\n";
     }
-    out += &foot(
+    let live = if made.iter().any(|m| m.live.is_some()) {
+        format!("; <a href=\"{LIVE_TABLE}\">{LIVE_TABLE}</a>, one for each live value")
+    } else {
+        String::new()
+    };
+    out += &foot(&format!(
         "Verdicts: <a href=\"verdicts.csv\">verdicts.csv</a>, one row for each item; \
-         <a href=\"statements.csv\">statements.csv</a>, one for each statement.",
-    );
+         <a href=\"statements.csv\">statements.csv</a>, one for each statement{live}."
+    ));
     out
 }
 

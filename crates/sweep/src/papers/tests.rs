@@ -1,6 +1,7 @@
 //! Papers from figure files to their tables.
 
 use super::*;
+use crate::figure::live::tests::Fake;
 use crate::figure::tests::{REST, SCENARIO};
 use bentpipe_scenario::figure_file::{self, FigureFile, ScenarioRef};
 use bentpipe_scenario::{Files, Source};
@@ -103,6 +104,42 @@ fn figures_share_runs_and_an_item_has_the_verdict_of_its_worst_statement() {
 }
 
 #[test]
+fn live_values_of_figures_are_one_table_and_decide_what_is_not_simulated() {
+    let out = folder("live");
+    let mut files = files();
+    let text = format!(
+        "{SCENARIO}paper = \"001\"\nitem = 1\n[live]\ncurves = \"live\"\n[[curves]]\nname = \"live\"\nrun = false\n\
+         [[statements]]\ntext = \"it is there\"\ncurve = \"live\"\nat_least = \"1 Mbit/s\"\n"
+    );
+    files[1] = figure_file::load(&Source::new("f.toml", text)).unwrap_or_else(|e| panic!("{e}"));
+    let verdict = |out: &Path| {
+        let verdicts = fs::read_to_string(out.join("verdicts.csv")).unwrap();
+        let last = verdicts.lines().last().unwrap_or_default();
+        last.split(',').rev().nth(1).unwrap_or_default().to_owned()
+    };
+    with_job(&files, |job| papers(job, &out, &|_| {})).unwrap();
+    assert_eq!((verdict(&out).as_str(), out.join("live.csv").exists()), ("not-run", false));
+    let fake = Fake::new(1.01);
+    let made = with_job(&files, |job| papers_live(job, &fake, &out, &|_| {})).unwrap();
+    // its simulated runs are those of a point of the other figure
+    assert_eq!(made.runs, Summary { executed: 0, already_stored: 8 });
+    assert_eq!(made.live, Some(Summary { executed: 1, already_stored: 0 }));
+    assert_eq!(verdict(&out), "agrees");
+    let table = fs::read_to_string(out.join("live.csv")).unwrap();
+    assert!(table.lines().nth(1).unwrap_or_default().starts_with("001,000/b,live,,25096"), "{table}");
+    assert!(
+        made.text.contains("000/b: live\nnote: 000/b: differs from the scenario: jitter\n"),
+        "{}",
+        made.text
+    );
+    let page = String::from_utf8(written(&out)["index.html"].clone()).unwrap();
+    assert!(page.contains("<h4>Real packets</h4>") && page.contains("<a href=\"live.csv\">"), "{page}");
+    let none = with_job(&files[..1], |job| papers_live(job, &fake, &out, &|_| {})).unwrap_err().to_string();
+    assert!(none.contains("leave out --live, or name others"), "{none}");
+    fs::remove_dir_all(out).unwrap();
+}
+
+#[test]
 fn the_text_counts_items_and_says_what_differs_and_what_was_not_run() {
     let out = folder("text");
     let made = with_job(&files(), |job| papers(job, &out, &|_| {})).unwrap();
@@ -122,7 +159,7 @@ fn the_text_counts_items_and_says_what_differs_and_what_was_not_run() {
 fn the_costliest_runs_are_the_first() {
     with_job(&files(), |job| {
         let plans: Vec<Plan> = job.figures.iter().map(|f| Plan::new(&f.job).unwrap()).collect();
-        let classes: Vec<_> = in_order(job, &plans).iter().map(|wanted| wanted.job.file.cost).collect();
+        let classes: Vec<_> = in_order(job, &plans, &[]).iter().map(|wanted| wanted.job.file.cost).collect();
         assert_eq!(classes.len(), 8);
         assert!(classes.windows(2).all(|two| two[0] >= two[1]), "{classes:?}");
     });
