@@ -35,7 +35,9 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
         all.push(("an uplink without permission", check_refusal(rig, &done, "root", &before)));
     } else {
         all.push(("an interface name that is taken", taken(rig)));
-        all.push(("no user namespaces", closed(rig, &before)));
+        all.push(("no user namespaces", closed(rig, &before, "emulate geo-10m -- true")));
+        let figure = format!("figure papers/002/window.toml --live --out {}", rig.path("figure").display());
+        all.push(("a live figure without user namespaces", closed(rig, &before, &figure)));
     }
     Ok(all)
 }
@@ -90,12 +92,12 @@ fn taken(rig: &Rig) -> Outcome<String> {
     judged
 }
 
-/// A kernel that refuses user namespaces to unprivileged processes.
-fn closed(rig: &Rig, before: &SystemState) -> Outcome<String> {
+/// A command under a kernel that refuses user namespaces to unprivileged processes.
+fn closed(rig: &Rig, before: &SystemState, words: &str) -> Outcome<String> {
     let program = rig.program().display().to_string();
     let script = format!(
         "unshare --user --map-root-user -- sh -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
-exec setpriv --bounding-set=-all --inh-caps=-all -- \"$0\" emulate geo-10m -- true' '{program}'; echo \"code $?\""
+exec setpriv --bounding-set=-all --inh-caps=-all -- \"$0\" {words}' '{program}'; echo \"code $?\""
     );
     let done = rig.run_shell(&script, LIMIT)?;
     let code = done.out.trim().strip_prefix("code ").and_then(|c| c.parse().ok());

@@ -1,6 +1,7 @@
 //! Figures and tables of five papers by one command: the rows of its table of verdicts, time, resuming, page;
 //! inverse questions, and wrong figure files.
 
+mod live;
 mod table;
 
 use super::Part;
@@ -14,12 +15,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use table::Verdicts;
 
-pub(super) const PARTS: [Part; 7] = [
+pub(super) const PARTS: [Part; 8] = [
     ("rows", rows),
     ("quick", quick),
     ("full", full),
     ("resume", resume),
     ("page", |_, list| pages::item(None).map(|item| list.item(&item))),
+    ("live", live::live),
     ("find", |_, list| prove(list, "-p bentpipe-cli --test find", FIND)),
     ("bad", |_, list| prove(list, "-p bentpipe-scenario -p bentpipe-sweep --test deployed --lib", BAD)),
 ];

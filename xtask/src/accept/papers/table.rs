@@ -8,7 +8,7 @@ use std::path::Path;
 const COLUMNS: &str = "paper,item,ours,low,high,runs,length,paper_value,verdict,command";
 
 /// A row by the names of its columns.
-type Row = BTreeMap<String, String>;
+pub(super) type Row = BTreeMap<String, String>;
 
 /// Both tables.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Verdicts {
 }
 
 /// Reads a table whose fields may be quoted, without line breaks inside.
-fn rows(text: &str) -> Outcome<Vec<Row>> {
+pub(super) fn rows(text: &str) -> Outcome<Vec<Row>> {
     let mut lines = text.lines().map(fields);
     let columns = lines.next().ok_or("a table without a line")?;
     lines
