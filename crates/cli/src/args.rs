@@ -98,6 +98,15 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List the scenarios that come with the program, or print one of them.
+    Scenarios {
+        /// Name of the scenario to print.
+        #[arg(conflicts_with = "json")]
+        name: Option<String>,
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check what this machine supports, and print the command that fixes each problem.
     ///
     /// Exit status 3 if links cannot be emulated here.
@@ -138,7 +147,7 @@ pub(crate) enum Command {
     Top(top::Top),
     /// Replay a journal of `emulate --journal` in simulated time, and compare the output.
     ///
-    /// Exit status 3 if the output differs.
+    /// Exit status 3 if the output differs, or if the journal ends before its run did.
     Replay {
         /// The journal.
         file: PathBuf,

@@ -2,6 +2,7 @@
 
 use crate::input::{self, Beside, name_and_value};
 use crate::outcome::{Failure, by_signal, print, print_message};
+use crate::shipped;
 use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::{emulation, measure, named, run as helper};
@@ -16,13 +17,17 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
   sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
 
+const JSON_OF_FLOWS: &str =
+    "--json prints the report of a scenario's own flows, and a command runs in their place
+help: leave out the command and --far, or give a scenario file; --out DIR writes report.json of any session";
+
 /// Options of `bentpipe emulate`.
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {
-    /// A named link, or a scenario file.
+    /// A named link, a scenario file, or the name of a scenario that comes with the program.
     pub(crate) link: String,
-    /// The command, after `--`; without it a shell.
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command with its own options, after those of `emulate`; without it a shell.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
     /// A shell command line for the far end: started before the command, and stopped when that ends.
     #[arg(long, value_name = "LINE")]
@@ -80,11 +85,14 @@ pub(crate) struct Run {
 
 /// Runs the command; returns its exit status.
 pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
+    if options.json && (!is_scenario(&options.link) || !options.command.is_empty() || options.far.is_some()) {
+        return Err(Failure::input(JSON_OF_FLOWS));
+    }
     let plan = plan(options)?;
-    if options.command.is_empty() && options.far.is_none() && is_file(&options.link) {
+    if options.command.is_empty() && options.far.is_none() && is_scenario(&options.link) {
         return flows(options, &plan);
     }
-    notes(&plan, is_file(&options.link));
+    notes(&plan, is_scenario(&options.link));
     let ended = emulation::run(&plan, &mut |line| print_message(line))?;
     for doubt in ended.timing.doubts.iter().filter(|_| !ended.timing.trusted) {
         print_message(&format!("warning: the figures of this run are not to be trusted: {doubt}"));
@@ -102,9 +110,9 @@ pub(crate) fn exec_program(options: &Run) -> u8 {
 }
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
-    let (mut scenario, title) = if is_file(&options.link) {
+    let (mut scenario, title) = if is_scenario(&options.link) {
         let path = Path::new(&options.link);
-        let source = input::file(path)?;
+        let source = input::scenario(path)?;
         let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
         (scenario, input::title(path))
     } else {
@@ -114,7 +122,7 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         (scenario, options.link.clone())
     };
     // a scenario file defines its captures itself
-    if options.capture || (options.out.is_some() && !is_file(&options.link)) {
+    if options.capture || (options.out.is_some() && !is_scenario(&options.link)) {
         capture_everything(&mut scenario);
     }
     Ok(Plan {
@@ -153,12 +161,12 @@ fn notes(plan: &Plan, from_file: bool) {
     }
 }
 
-/// True if `link` is a file: it is not the name of a link, or it looks like a path.
-fn is_file(link: &str) -> bool {
+/// True if `link` is a scenario: it is not the name of a link, but that of a scenario, or it looks like a path.
+fn is_scenario(link: &str) -> bool {
     let named = profiles().iter().any(|p| p.name == link);
     let path = Path::new(link);
     let is_toml = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
-    !named && (link.contains('/') || is_toml || path.is_file())
+    !named && (link.contains('/') || is_toml || path.is_file() || shipped::scenario(link).is_ok())
 }
 
 fn shell() -> OsString {

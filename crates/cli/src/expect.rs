@@ -3,11 +3,14 @@
 use crate::options::OptionValue;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{Report, Unit};
-use bentpipe_scenario::{Diagnostic, Dimension, Scenario, parse_amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Scenario, amount_parts, parse_amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
 use bentpipe_sweep::find::{Comparison, Condition};
 use core::ops::Range;
+
+/// Digits that tell any two values of a metric apart.
+const DIGITS: usize = 17;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Expect {
@@ -92,15 +95,30 @@ impl Expect {
 
     /// Checks a report; returns whether the condition is met, and a line that says so.
     pub(crate) fn judge(&self, report: &Report) -> Result<(bool, String), Error> {
-        let symbol = self.metric.unit().symbol();
         let Some(value) = self.metric.of(report)? else {
             let why = "it has no value in this run: what it measures did not happen or did not finish";
             return Ok((false, format!("not met: {}: {why}", self.text.trim())));
         };
         let met = self.test.holds(value, self.limit);
         let word = if met { "met" } else { "not met" };
-        let line = format!("{word}: {}: it is {value} {symbol}", self.text.trim());
-        Ok((met, line.trim_end().to_owned()))
+        Ok((met, format!("{word}: {}: it is {}", self.text.trim(), self.shown(value, met))))
+    }
+
+    /// A value in the unit of the condition, with four digits, or as many as it takes to be judged the same.
+    fn shown(&self, value: f64, met: bool) -> String {
+        let (at, sign) = self.operator;
+        let right = &self.text[at + sign.len()..];
+        let name = amount_parts(right.rsplit(" of ").next().unwrap_or(right)).1;
+        let one = parse_amount(&format!("1 {name}")).ok().and_then(|one| in_unit(self.metric.unit(), one));
+        let (scale, name) = one.map_or((1.0, self.metric.unit().symbol()), |one| (one, name));
+        let rounded = |digits: usize| format!("{:.digits$e}", value / scale).parse::<f64>().unwrap_or(value);
+        let at_limit = |value: f64| value.total_cmp(&self.limit.0).is_eq();
+        let judged = |shown: &f64| {
+            let shown = shown * scale;
+            self.test.holds(shown, self.limit) == met && at_limit(shown) == at_limit(value)
+        };
+        let shown = (3..DIGITS).map(rounded).find(judged).unwrap_or(value / scale);
+        format!("{shown} {name}").trim_end().to_owned()
     }
 }
 
@@ -142,6 +160,17 @@ mod tests {
         {
             assert!(!met(text), "{text}");
         }
+    }
+
+    #[test]
+    fn values_are_shown_in_the_unit_of_the_condition_with_the_digits_that_decide() {
+        let shown = |text: &str, value: f64, met| Expect::parse(text).unwrap().shown(value, met);
+        assert_eq!(shown("goodput > 1 Mbit/s", 1_473_456.0, true), "1.473 Mbit/s");
+        assert_eq!(shown("goodput > 1 Mbit/s", 999_999.0, false), "0.999999 Mbit/s");
+        assert_eq!(shown("utilisation > 50 %", 0.224_939_137_542_666_67, false), "22.49 %");
+        assert_eq!(shown("utilisation > 0.5", 0.224_939_137_542_666_67, false), "0.2249");
+        assert_eq!(shown("goodput within 5 % of 1.04 Mbit/s", 1e6, true), "1 Mbit/s");
+        assert_eq!(shown("retransmits < 3 packets", 12_345_678.0, false), "12350000 packets");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::options::{faulty_range, in_file, message_and_help};
 use crate::outcome::Failure;
 use crate::shipped;
-use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, ReferenceSpec, Scenario, Source};
+use bentpipe_base::names::nearest;
+use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, ReferenceSpec, Scenario, Source, profiles};
 use bentpipe_sim::reference;
 use clap::Args;
 use std::fs::File;
@@ -36,22 +37,79 @@ pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
 /// Reads a scenario file or a gateway file.
 pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
     let name = path.display().to_string();
-    let bytes = read(path, MAX_FILE).map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    let bytes = read(path, MAX_FILE).map_err(|error| {
+        let why = if error.kind() == io::ErrorKind::NotFound {
+            "there is no such file"
+        } else {
+            &*error.to_string()
+        };
+        Failure::input(format!("{name}: {why}"))
+    })?;
     Ok(Source::from_bytes(name, &bytes)?)
 }
 
 /// Reads a scenario file, or takes the scenario of this name that comes with the program: `sharing`. A
 /// file of that name comes first.
 pub(crate) fn scenario(path: &Path) -> Result<Source, Failure> {
-    let shipped = || path.to_str().and_then(|name| shipped::scenario(name).ok());
-    let found = if path.exists() { None } else { shipped() };
-    found.map_or_else(|| file(path), Ok)
+    let name = path.to_str().unwrap_or_default();
+    if path.exists() {
+        return file(path);
+    }
+    shipped::scenario(name).or_else(|_| match missing(name) {
+        Some(why) => Err(Failure::input(why)),
+        None => file(path),
+    })
+}
+
+/// Says what a name that is neither a file nor a scenario of the program may have meant.
+fn missing(name: &str) -> Option<String> {
+    if profiles().iter().any(|link| link.name == name) {
+        return Some(format!(
+            "`{name}` is a link, not a scenario\n\
+             help: real programs over it: bentpipe emulate {name} -- COMMAND\n\
+             help: in a scenario: profile = \"{name}\", as bentpipe links says"
+        ));
+    }
+    if let Some(stem) = name.strip_suffix(".toml") {
+        let stem = stem.strip_prefix("scenarios/").unwrap_or(stem);
+        shipped::scenario(stem).ok()?;
+        return Some(format!(
+            "{name}: there is no such file\nhelp: the scenario that comes with the program is called `{stem}`"
+        ));
+    }
+    let plain = !name.is_empty() && !name.contains(['/', '.']);
+    plain.then(|| {
+        let near =
+            nearest(name, shipped::names()).map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
+        format!(
+            "there is neither a file nor a scenario `{name}`{near}\n\
+             help: bentpipe scenarios lists those that come with the program"
+        )
+    })
 }
 
 /// Reads, checks and resolves the scenario that the command line names.
 pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
     let source = scenario(&input.file)?;
-    Ok(resolve(&source, &Beside(&input.file), &input.sets, input.seed)?)
+    let resolved = resolve(&source, &Beside(&input.file), &input.sets, input.seed);
+    Ok(resolved.map_err(|mut fault| {
+        fault.help.extend(
+            other_kind(source.text())
+                .map(|command| format!("help: this is no scenario: {command} {}", input.file.display())),
+        );
+        fault
+    })?)
+}
+
+/// Returns the command for files of another kind than scenarios, known by a table that only they have.
+fn other_kind(text: &str) -> Option<&'static str> {
+    let has = |table: &str| text.lines().any(|line| line.trim_end() == table);
+    match (has("[deploy]"), has("[satellite]"), has("[[curves]]")) {
+        (true, true, _) => Some("a gateway file is for bentpipe gateway check"),
+        (true, false, _) => Some("an agent file is for bentpipe agent check"),
+        (_, _, true) => Some("a figure file is for bentpipe figure"),
+        _ => None,
+    }
 }
 
 /// Checks and resolves a scenario. `sets` are names and values as of `--set`; trace files are read by

@@ -23,6 +23,7 @@ mod outcome;
 mod papers;
 mod progress;
 mod replay;
+mod scenarios;
 mod shipped;
 mod simulate;
 mod sweep;
@@ -104,6 +105,8 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Merge { shards, out } => (sweep::merge(shards, out)?, true),
         Command::Check { input } => (bentpipe_scenario::to_toml(&input::load(input)?), true),
         Command::Links { json } => (links::list(*json), true),
+        Command::Scenarios { name: Some(name), .. } => (scenarios::text(name)?, true),
+        Command::Scenarios { name: None, json } => (scenarios::list(*json), true),
         Command::Compare(options) => (compare::run(options)?, true),
         Command::Link(link) => (link::run(link)?, true),
         Command::Top(top) => (top::run(top)?, true),

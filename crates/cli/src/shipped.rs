@@ -67,6 +67,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     SCENARIOS.iter().map(|s| s.0)
 }
 
+/// Returns what a scenario is about, in a line.
+pub(crate) fn title(name: &str) -> Option<&'static str> {
+    let text = SCENARIOS.iter().find(|s| s.0 == name)?.1;
+    text.lines().find_map(|line| line.strip_prefix("title = \"")?.strip_suffix('"'))
+}
+
 /// Returns the scenario of this name, or why there is none, with lines of help.
 pub(crate) fn scenario(name: &str) -> Result<Source, (String, Vec<String>)> {
     if let Some((_, text)) = SCENARIOS.iter().find(|s| s.0 == name) {
@@ -91,7 +97,7 @@ mod tests {
         files.sort();
         let names: Vec<&str> = SCENARIOS.iter().map(|s| s.0).collect();
         assert_eq!(names, files);
-        assert!(names.iter().all(|name| scenario(name).is_ok()));
+        assert!(names.iter().all(|name| scenario(name).is_ok() && title(name).is_some()));
         assert_eq!(scenario("windo").unwrap_err().0, "did you mean `window`?");
     }
 }

@@ -1,5 +1,7 @@
 //! Tests the command-line interface: output streams and exit codes.
 
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -85,7 +87,7 @@ fn bad_input_exits_with_2() {
     refused(&["check", "scenarios/sharing.toml", "--set", "los=1"], "did you mean `loss`?");
     refused(&["check", "scenarios/sharing.toml", "--set", "loss"], "write it as NAME=VALUE");
     refused(&["check", "scenarios/sharing.toml", "--seed=-1"], "--seed");
-    refused(&["check", "scenarios/nothing.toml"], "error: scenarios/nothing.toml: ");
+    refused(&["check", "scenarios/nothing.toml"], "error: scenarios/nothing.toml: there is no such file");
     refused(&["check", "scenarios"], "error: scenarios: ");
     refused(&["check"], "Usage");
     refused(&["fly"], "Usage");
@@ -147,4 +149,73 @@ fn traces_lie_beside_their_scenario_and_a_wrong_line_is_named() {
     assert!(out(&output).contains("opportunities_ms = [1, 5]"), "{}", err(&output));
     file("lines.trace", b"1\nfive\n");
     refused(&["check", &path], "error: lines.trace:2: \"five\" is not a time");
+}
+
+#[test]
+fn scenarios_of_the_program_are_listed_printed_and_run_by_name() {
+    let list = out(&bentpipe(&["scenarios"]));
+    assert!(
+        list.contains("\nsharing ") && list.contains("  GEO satellite, 10 Mbit/s: long connections"),
+        "{list}"
+    );
+    let json = out(&bentpipe(&["scenarios", "--json"]));
+    assert_eq!(json.matches("\"title\"").count(), list.lines().count() - 3, "{json}");
+    let text = bentpipe(&["scenarios", "sharing"]).stdout;
+    assert_eq!(
+        text,
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/sharing.toml")).unwrap()
+    );
+    assert_eq!(
+        out(&bentpipe(&["check", "sharing"])),
+        out(&bentpipe(&["check", &file("sharing.toml", &text)]))
+    );
+    refused(&["scenarios", "shering"], "there is no scenario `shering`: did you mean `sharing`?");
+}
+
+#[test]
+fn a_file_that_is_not_there_or_of_another_kind_is_answered_with_what_to_write() {
+    for (name, words) in [
+        ("geo-10m", "help: real programs over it: bentpipe emulate geo-10m -- COMMAND"),
+        ("demo.toml", "help: the scenario that comes with the program is called `demo`"),
+        ("scenarios/geo.toml", "error: scenarios/geo.toml: there is no such file"),
+        ("shering", "neither a file nor a scenario `shering`: did you mean `sharing`?"),
+        ("examples/gateway.toml", "a gateway file is for bentpipe gateway check examples/gateway.toml"),
+        ("examples/agent.toml", "an agent file is for bentpipe agent check examples/agent.toml"),
+        ("papers/003/figure-5.toml", "a figure file is for bentpipe figure papers/003/figure-5.toml"),
+    ] {
+        refused(&["sim", name], words);
+    }
+}
+
+#[test]
+fn values_that_people_write_are_answered_with_what_to_write() {
+    refused(&["check", "window", "--set", "loss=150%"], "more than 100 %");
+    refused(&["check", "window", "--set", "loss=50 %"], "write 0.5");
+    let text = out(&bentpipe(&["scenarios", "window"]));
+    let large =
+        file("terabits.toml", text.replace("1.544 Mbit/s\"\nbuffer", "9 Tbit/s\"\nbuffer").as_bytes());
+    refused(&["check", &large], "^^^^^^^^^^ the largest unit is Gbit/s");
+    for title in ["My first link", "GEO satellite, 1.544 Mbit/s: windows"] {
+        let plain = file("unquoted.toml", format!("schema = 1\ntitle = {title} # mine\n").as_bytes());
+        refused(&["check", &plain], &format!("in quotes: \"{title}\""));
+    }
+}
+
+#[test]
+fn json_of_a_command_is_refused() {
+    for args in [&["emulate", "geo-10m", "--json", "--", "true"][..], &["emulate", "--json", "geo-10m"]] {
+        refused(args, "--json prints the report of a scenario's own flows");
+    }
+}
+
+#[test]
+fn doctor_finds_nft_outside_path() {
+    if !["/usr/sbin/nft", "/sbin/nft"].iter().any(|nft| std::path::Path::new(nft).is_file()) {
+        println!("SKIPPED doctor_finds_nft_outside_path: nft is not installed");
+        return;
+    }
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    let said = out(&doctor.arg("doctor").env("PATH", "/nowhere").output().expect("it starts"));
+    let line = said.lines().find(|line| line.contains("nft (for --uplink)")).unwrap();
+    assert!(line.contains("nftables v"), "{said}");
 }

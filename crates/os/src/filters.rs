@@ -1,8 +1,10 @@
 //! Rules of `iptables`, both legacy and nftables, as `iptables-save` prints them.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 /// Back end of `iptables`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +59,18 @@ pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
+/// True if a folder of `PATH` has the program.
+fn in_path(name: &str) -> bool {
+    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+}
+
 /// Runs a program with this input; returns its output and true, or its error output and false.
 pub(crate) fn run(name: &str, arguments: &[&str], input: &str) -> io::Result<(String, bool)> {
-    let mut command = Command::new(name);
+    // an ordinary user's PATH often lacks the folders in which distributions keep these programs
+    let folders = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
+    let outside = || folders.iter().find(|path| path.is_file()).map(|path| path.as_os_str());
+    let found = if in_path(name) { None } else { outside() };
+    let mut command = Command::new(found.unwrap_or(OsStr::new(name)));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -181,8 +181,17 @@ impl Quantity {
                 }
             };
         }
+        if let Some(largest) = self.with_larger_prefix(name) {
+            return format!("the largest unit is {largest}");
+        }
         nearest(name, self.listed())
             .map_or_else(String::new, |near| format!("did you mean \"{number} {near}\"?"))
+    }
+
+    /// Returns the largest unit of this kind if `name` is one with a larger prefix: `Gbit/s` for `Tbit/s`.
+    fn with_larger_prefix(&self, name: &str) -> Option<&'static str> {
+        let rest = name.strip_prefix(['T', 'P', 'E'])?;
+        self.units.iter().map(|u| u.name).find(|known| known.strip_prefix('G') == Some(rest))
     }
 }
 

@@ -214,8 +214,11 @@ impl Read for Probability {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         if let Some(percent) = value.text().and_then(|t| t.trim().strip_suffix('%')) {
-            let hint =
-                percent.trim().parse::<f64>().map_or(String::new(), |p| format!("write {}", p / 100.0));
+            let hint = match percent.trim().parse::<f64>() {
+                Ok(p) if (0.0..=100.0).contains(&p) => format!("write {}", p / 100.0),
+                Ok(p) if p > 100.0 => "more than 100 %".to_owned(),
+                _ => String::new(),
+            };
             return Err(Fault::new(value.span, format!("`{key}` is a bare number between 0 and 1"), hint));
         }
         let number = f64::read(value, key)?;

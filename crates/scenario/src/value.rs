@@ -135,6 +135,11 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
             _ => fault(&format!("text and quantities stand in quotes: \"{word}\"")),
         };
     }
+    if message.starts_with("unexpected key or value, expected newline")
+        && let Some(written) = unquoted(text, range.start)
+    {
+        return fault(&format!("text stands in quotes: \"{written}\""));
+    }
     if message == "duplicate key" {
         let label = format!("`{word}` was given before");
         let twice = Fault::new(Span::file(range), "a key is given twice", label);
@@ -142,6 +147,16 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
         return if LISTS.contains(&word) { twice.help(help) } else { twice };
     }
     fault(message)
+}
+
+/// Returns the value of the line in which the parser found more than one word at `at`, if it is text without
+/// quotes. A comment is not part of it.
+fn unquoted(text: &str, at: usize) -> Option<&str> {
+    let begin = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(begin..)?.lines().next()?;
+    let value = line.split_once('=')?.1.split('#').next()?.trim();
+    let plain = value.starts_with(char::is_alphabetic) && !value.contains(['"', '\'', '\\', '[', '{']);
+    plain.then_some(value)
 }
 
 fn table(source: &DeTable<'_>) -> Result<Table> {

@@ -150,6 +150,8 @@ fn sweep_plot(
         cells.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(x_of(*c)), high.max(x_of(*c))));
     let axis = if low > 0.0 && high > LOG_SCALE_RATIO * low { Axis::log } else { Axis::linear };
     let (label, scale) = unit(&table.metrics[metric]);
+    let means = || cells.iter().filter_map(|cell| table.figures[*cell][metric].mean);
+    let is_share = table.metrics[metric].unit() == Unit::Ratio && means().all(|m| (0.0..=1.0).contains(&m));
     let mut curves: Vec<Curve> = Vec::new();
     for &cell in cells {
         let name = by.map_or_else(String::new, |a| format!("{} = {}", table.axes[a], table.cells[cell][a]));
@@ -160,7 +162,12 @@ fn sweep_plot(
         let figure = &table.figures[cell][metric];
         let y = figure.mean.map_or(f64::NAN, |m| m * scale);
         let error = figure.half_width.unwrap_or(0.0) * scale;
-        curves[place].points.push(Point::with_error(x_of(cell), y, error));
+        let mut point = Point::with_error(x_of(cell), y, error);
+        if is_share {
+            // the interval of a mean of shares says nothing beyond what a share can be
+            point.range = point.range.map(|(low, high)| (low.max(0.0), high.min(1.0)));
+        }
+        curves[place].points.push(point);
     }
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -239,6 +246,19 @@ mod tests {
         for values in [["20 ms", "5 kB"], ["reno", "sack"], ["1", "fast"]] {
             assert_eq!(draw(&table(&[("x", &values)], &["jain"])).0.len(), 0);
         }
+    }
+
+    #[test]
+    fn intervals_of_shares_end_at_0_and_1() {
+        let drawn = |metric: &str, mean: f64| {
+            let mut table = table(&[("x", &["1", "2"])], &[metric]);
+            for cell in &mut table.figures {
+                cell[0] = CellStatistics { mean: Some(mean), half_width: Some(0.6), n: 2 };
+            }
+            draw(&table).0[0].plot.curves[0].points[0].range
+        };
+        assert_eq!(drawn("jain", 0.5), Some((0.0, 1.0)));
+        assert_eq!(drawn("retransmits", 0.5), Some((0.5 - 0.6, 1.1)));
     }
 
     #[test]

@@ -168,9 +168,11 @@ fn interfaces(deploy: &Deploy) -> Result<(Vec<Finding>, u32), netlink::Error> {
             all.push(Finding::good(&name, format!("there, {state}, packets of {bytes} bytes")));
             continue;
         }
-        let near = nearest(wanted, known.iter().map(String::as_str));
+        let used = |name: &&str| *name == deploy.satellite || deploy.lan.iter().any(|lan| lan == name);
+        let free: Vec<&str> = known.iter().map(String::as_str).filter(|name| !used(name)).collect();
         let listed = || format!("there are {}", known.join(", "));
-        let mend = near.map_or_else(listed, |near| format!("did you mean {near}?"));
+        let near = nearest(wanted, free).map(|near| format!("did you mean {near}?"));
+        let mend = near.unwrap_or_else(listed);
         all.push(Finding::failure(name, "it does not exist").with_help(mend));
     }
     if deploy.kind == Kind::Inline && mtus.windows(2).any(|pair| pair[0] != pair[1]) {

@@ -31,6 +31,13 @@ pub enum Error {
     /// No gateway is running.
     #[error("no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
     NoneRuns,
+    /// Gateways were killed, and what they changed on this machine is still there.
+    #[error(
+        "no gateway is running: {} was killed, and its rules, routes and settings are left on this machine\n\
+         help: sudo bentpipe gateway undo, or start it again: sudo bentpipe gateway run FILE",
+        .0.join(" and ")
+    )]
+    Killed(Vec<String>),
     /// Several are running and none was named.
     #[error("there are {} gateways: choose one with --name\nhelp: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
@@ -83,6 +90,7 @@ impl Error {
                 | Self::Runs { .. }
                 | Self::OtherNamespace(_)
                 | Self::NoneRuns
+                | Self::Killed(_)
                 | Self::Several(_)
                 | Self::Unknown(_)
                 | Self::TooOld(_)

@@ -100,7 +100,7 @@ impl RequestHandler {
         let report = gateway(core).report();
         let counters = &report.counters;
         let named = |keys: &[(&'static str, u64)]| keys.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
-        let why = PassReason::ALL.map(|why| (why.key(), u64::from(report.passing[why as usize])));
+        let why = open_by_reason(&report.passing);
         let passing: u64 = why.iter().map(|w| w.1).sum();
         let path = core.counters().map_or_else(|_| Counters::default(), Clone::clone);
         let [lan, satellite] = [0, 1].map(|i| path.ports.get(i).copied().unwrap_or_default().drops);
@@ -191,6 +191,12 @@ impl RequestHandler {
 }
 
 /// The census of announced windows, with what each means on this hop.
+/// The open connections that pass, by reason. Those that have ended are known only for their late duplicates.
+fn open_by_reason(passing: &[u32; PassReason::ALL.len()]) -> Vec<(&'static str, u64)> {
+    let open = PassReason::ALL.into_iter().filter(|why| *why != PassReason::Ended);
+    open.map(|why| (why.key(), u64::from(passing[why as usize]))).collect()
+}
+
 fn windows(report: &GatewayReport) -> Vec<WindowStats> {
     let stats = |class: &WindowClass| {
         let limit = report.hop_rtt.and_then(|rtt| class.limit(rtt));
@@ -337,5 +343,20 @@ impl Engine for GatewayEngine {
 
     fn stop(self: Box<Self>) -> Result<(), String> {
         self.running.stop().map_err(|e| e.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_connections_do_not_pass() {
+        let mut passing = [0; PassReason::ALL.len()];
+        passing[PassReason::MidStream as usize] = 2;
+        passing[PassReason::Ended as usize] = 5;
+        let open = open_by_reason(&passing);
+        assert_eq!(open.iter().map(|(_, n)| n).sum::<u64>(), 2);
+        assert!(open.contains(&("mid_stream", 2)) && open.iter().all(|(key, _)| *key != "ended"));
     }
 }

@@ -43,12 +43,16 @@ impl Entry for Session {
 /// # Errors
 /// When there is none, or the choice is ambiguous.
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
-    let mut running: Vec<Session> = registry.entries();
-    running.retain(|session| is_running(registry, &session.name));
+    let (running, killed): (Vec<Session>, Vec<Session>) =
+        registry.entries::<Session>().into_iter().partition(|session| is_running(registry, &session.name));
+    let names = |sessions: Vec<Session>| sessions.into_iter().map(|s| s.name).collect::<Vec<_>>();
+    let killed = names(killed);
     pick(running, named).map_err(|running| match named {
+        Some(name) if killed.iter().any(|killed| killed == name) => Error::Killed(vec![name.to_owned()]),
         Some(name) => Error::Unknown(name.chars().take(64).collect()),
+        None if running.is_empty() && !killed.is_empty() => Error::Killed(killed),
         None if running.is_empty() => Error::NoneRuns,
-        None => Error::Several(running.into_iter().map(|s| s.name).collect()),
+        None => Error::Several(names(running)),
     })
 }
 
@@ -117,6 +121,15 @@ mod tests {
         registry.write(&session).unwrap();
         assert_eq!(choose(&registry, Some("a")).unwrap(), session);
         assert!(matches!(choose(&registry, Some("b")), Err(Error::Unknown(_))));
+        // another process of the name was killed: its entry is there, its lock is not
+        let dead = Session { name: "dead".to_owned(), ..Session::default() };
+        registry.write(&dead).unwrap();
+        let killed = choose(&registry, Some("dead")).unwrap_err();
+        assert!(
+            matches!(killed, Error::Killed(_)) && killed.to_string().contains("gateway undo"),
+            "{killed}"
+        );
+        registry.remove("dead", &["gateway"]);
         fs::write(record_file(&registry, "a", 7).path, "").unwrap();
         fs::write(record_file(&registry, "gone", 7).path, "").unwrap();
         assert_eq!(orphans(&registry), ["gone"]);

@@ -23,6 +23,8 @@ const BETWEEN: Duration = Duration::from_millis(10);
 const DISCARD: u16 = 9;
 /// Send buffer: enough for 2.5 Gbit/s over 100 ms. Only what the window needs is used.
 const SEND_BUFFER: Size = Size(32 << 20);
+/// First port that programs other than root's may use (ip(7), `ip_unprivileged_port_start`).
+const FOR_ALL: u16 = 1024;
 /// Smallest MTU for TCP (RFC 8200, section 5).
 const LEAST_MTU: u32 = 576;
 
@@ -201,10 +203,35 @@ fn default_route_interface(netlink: &mut Netlink) -> Option<u32> {
 }
 
 fn take(at: SocketAddr) -> Result<SilentPort, HostEndpointError> {
-    SilentPort::take(at).map_err(|error| match error.kind() {
+    SilentPort::take(at).map_err(|error| refused(at, error))
+}
+
+fn refused(at: SocketAddr, error: io::Error) -> HostEndpointError {
+    match error.kind() {
         ErrorKind::AddrInUse => HostEndpointError::PortTaken(at.port()),
-        ErrorKind::PermissionDenied => HostEndpointError::PortForbidden(at.port()),
+        ErrorKind::PermissionDenied if (1..FOR_ALL).contains(&at.port()) => {
+            HostEndpointError::PortForbidden(at.port())
+        }
+        ErrorKind::PermissionDenied => HostEndpointError::NotAllowed,
         ErrorKind::AddrNotAvailable => HostEndpointError::NotOurs(at.ip()),
         _ => HostEndpointError::Port(at.port(), error),
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_user_is_told_what_is_for_root() {
+        let said = |port| {
+            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+            refused(at, ErrorKind::PermissionDenied.into()).to_string()
+        };
+        assert!(said(80).starts_with("port 80 is for root only"), "{}", said(80));
+        // any port needs the permission to read and write packets
+        for port in [0, 5000] {
+            assert!(said(port).contains("CAP_NET_RAW"), "{}", said(port));
+        }
+    }
 }
