@@ -161,7 +161,8 @@ fn notes(plan: &Plan, from_file: bool) {
     }
 }
 
-/// True if `link` is a scenario: it is not the name of a link, but that of a scenario, or it looks like a path.
+/// True if `link` is a scenario: it is not the name of a link, but that of a scenario, or it looks like a
+/// path.
 fn is_scenario(link: &str) -> bool {
     let named = profiles().iter().any(|p| p.name == link);
     let path = Path::new(link);

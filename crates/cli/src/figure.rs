@@ -26,7 +26,7 @@ pub(crate) struct Figure {
     /// Make the shorter version that the file has, with its wider tolerance.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Also run what the file names in [live] with real packets, in real time, and compare it with the
+    /// Also run what the file names in `[live]` with real packets, in real time, and compare it with the
     /// simulated value.
     #[arg(long, conflicts_with = "turned")]
     pub(crate) live: bool,

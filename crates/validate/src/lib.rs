@@ -1,9 +1,9 @@
 //! Compares bentpipe with other simulators, published measurements and closed-form formulas.
 //!
 //! What other simulators and papers say is data: figure files in `validation/` and `papers/`, made by
-//! `bentpipe_sweep` ([`figures`]). A [`Check`] is a number that a figure file cannot have: one from a formula,
-//! or read off the events of a run. [`judge`] runs and judges checks. [`page`] writes the results of both.
-//! They depend only on files of the repository, not on the machine or the number of threads.
+//! `bentpipe_sweep` ([`figures`]). A [`Check`] is a number that a figure file cannot have: one from a
+//! formula, or read off the events of a run. [`judge`] runs and judges checks. [`page`] writes the results of
+//! both. They depend only on files of the repository, not on the machine or the number of threads.
 
 pub mod check;
 mod fade;
