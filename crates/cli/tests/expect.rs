@@ -25,24 +25,25 @@ fn what_is_met_exits_with_0_and_what_is_not_with_3() {
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let finished = report["flows"][0]["finished_s"].as_f64().expect("it finished");
     assert!(finished > 2.0 && finished < 6.0, "{finished}");
+    let shown = format!("{finished:.3}");
     judged("retransmits == 0", 0, "met: retransmits == 0: it is 0");
-    judged("finished < 6 s", 0, &format!("met: finished < 6 s: it is {finished} s"));
+    judged("finished < 6 s", 0, &format!("met: finished < 6 s: it is {shown} s"));
     judged(
         "finished[transfer] >= 6000 ms",
         NOT_MET,
-        &format!("not met: finished[transfer] >= 6000 ms: it is {finished} s"),
+        &format!("not met: finished[transfer] >= 6000 ms: it is {:.0} ms", finished * 1e3),
     );
     judged("drops[bottleneck].queue_full > 0", NOT_MET, "not met: drops[bottleneck].queue_full > 0: it is 0");
     let within = |share: &str, of: f64| format!("finished within {share} of {of} s");
     judged(
         &within("5 %", finished * 1.04),
         0,
-        &format!("met: {}: it is {finished} s", within("5 %", finished * 1.04)),
+        &format!("met: {}: it is {shown} s", within("5 %", finished * 1.04)),
     );
     judged(
         &within("1 %", finished * 1.04),
         NOT_MET,
-        &format!("not met: {}: it is {finished} s", within("1 %", finished * 1.04)),
+        &format!("not met: {}: it is {shown} s", within("1 %", finished * 1.04)),
     );
 }
 

@@ -36,7 +36,7 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
     } else {
         all.push(("an interface name that is taken", taken(rig)));
         all.push(("no user namespaces", closed(rig, &before, "emulate geo-10m -- true")));
-        let figure = format!("figure papers/002/window.toml --live --out {}", rig.path("figure").display());
+        let figure = format!("papers 002/window --live --out {}", rig.path("figure").display());
         all.push(("a live figure without user namespaces", closed(rig, &before, &figure)));
     }
     Ok(all)

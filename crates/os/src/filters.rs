@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
@@ -59,18 +59,22 @@ pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// True if a folder of `PATH` has the program.
-fn in_path(name: &str) -> bool {
-    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+/// Where distributions keep these programs; the `PATH` of an ordinary user often lacks it.
+const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// Returns what to execute as `name`: a program in one of `folders` if only these have it.
+fn program(name: &str, path: Option<&OsStr>, folders: &[&str]) -> PathBuf {
+    let there = |folder: PathBuf| Some(folder.join(name)).filter(|program| program.is_file());
+    let named = path.into_iter().flat_map(env::split_paths).find_map(there);
+    let outside = || folders.iter().find_map(|folder| there(PathBuf::from(folder)));
+    named.or_else(outside).unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// Runs a program with this input; returns its output and true, or its error output and false.
 pub(crate) fn run(name: &str, arguments: &[&str], input: &str) -> io::Result<(String, bool)> {
-    // an ordinary user's PATH often lacks the folders in which distributions keep these programs
-    let folders = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
-    let outside = || folders.iter().find(|path| path.is_file()).map(|path| path.as_os_str());
-    let found = if in_path(name) { None } else { outside() };
-    let mut command = Command::new(found.unwrap_or(OsStr::new(name)));
+    // root executes only what PATH names
+    let folders = if rustix::process::geteuid().is_root() { &[][..] } else { &FOLDERS };
+    let mut command = Command::new(program(name, env::var_os("PATH").as_deref(), folders));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -81,4 +85,24 @@ pub(crate) fn run(name: &str, arguments: &[&str], input: &str) -> io::Result<(St
     let is_good = output.status.success();
     let bytes = if is_good { output.stdout } else { output.stderr };
     Ok((String::from_utf8_lossy(&bytes).into_owned(), is_good))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_outside_path_are_found_where_distributions_keep_them() {
+        let folder = env::temp_dir().join(format!("bentpipe-programs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("nft"), "").unwrap();
+        let sbin = folder.to_str().unwrap();
+        let found = |name: &str, path: &str, folders: &[&str]| program(name, Some(OsStr::new(path)), folders);
+        assert_eq!(found("nft", "/nowhere", &["/neither", sbin]), folder.join("nft"));
+        assert_eq!(found("nft", sbin, &[]), folder.join("nft"));
+        for (name, folders) in [("nft", &[][..]), ("iptables", &[sbin])] {
+            assert_eq!(found(name, "/nowhere", folders), PathBuf::from(name));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
