@@ -231,7 +231,10 @@ fn what_the_kernel_cannot_do_is_said_once() {
     let found = |keys: &str| kernel_requirements(&scenario(keys, &flow("")), &kernel);
     assert_eq!(
         found("").unwrap().differs,
-        ["the kernel validates its window as RFC 2861 says, not RFC 7661"]
+        [
+            "the kernel's shortest timeout is a round trip and at most 200 ms, here 1 s",
+            "the kernel validates its window as RFC 2861 says, not RFC 7661",
+        ]
     );
     let old = "tcp = \"sack\"\nssthresh = \"window\"\nwindow = \"64 segments\"\ninitial_rto = \"3 s\"\nvalidation = \"keep\"\njitter = \"1 ms\"";
     assert_eq!(
@@ -241,6 +244,7 @@ fn what_the_kernel_cannot_do_is_said_once() {
             "the kernel reduces its window by PRR (RFC 9937)",
             "slow start has no first threshold in the kernel, here 93440 B",
             "before the first round trip the kernel waits 1 s, here 3 s",
+            "the kernel's shortest timeout is a round trip and at most 200 ms, here 1 s",
             "the kernel has no random delay at the sender",
         ]
     );

@@ -135,12 +135,17 @@ fn scheme(config: &Config) -> Vec<String> {
 fn sending(config: &Config) -> Vec<String> {
     let (rto, time_wait) = (config.rto.initial, config.time_wait);
     let ssthresh = config.initial_ssthresh.map(|s| s.to_string()).unwrap_or_default();
+    let least = config.rto.min;
     let validates = config.validation == Validation::Validate && config.stack == Stack::Rfc;
     let texts = [
         (!ssthresh.is_empty(), format!("slow start has no first threshold in the kernel, here {ssthresh}")),
         (
             rto != KERNEL_INITIAL_RTO,
             format!("before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {rto}"),
+        ),
+        (
+            least > KERNEL_LONGEST,
+            format!("the kernel's shortest timeout is a round trip and at most {KERNEL_LONGEST}, here {least}"),
         ),
         (!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned()),
         (config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned()),
