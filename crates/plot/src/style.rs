@@ -35,6 +35,7 @@ pub const TABLE_STYLE: &str = "\
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
 th{vertical-align:bottom;font-weight:600;white-space:normal}
+@media print{.table{overflow:visible}table{font-size:8pt}th,td{padding:.15rem .35rem;white-space:normal}}
 ";
 
 /// CSS class and, for viewers without custom properties, colour of each `Colour`. Curves use them in this
