@@ -3,8 +3,8 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, figure, find, gateway, link, papers, sweep, top};
-use clap::{Parser, Subcommand, ValueEnum};
+use crate::{agent, compare, demo, emulate, figure, find, gateway, generate, link, papers, sweep, top};
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
@@ -155,33 +155,12 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Print a file that is generated from the table of keys.
+    /// Print a file that is generated from the table of keys or from these arguments.
     #[command(hide = true)]
     Generate {
-        /// Which file.
-        page: Page,
+        #[command(subcommand)]
+        page: generate::Page,
     },
-}
-
-/// A generated file.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Page {
-    /// schema/scenario.schema.json
-    Schema,
-    /// docs/src/scenario-file.md
-    Reference,
-    /// schema/gateway.schema.json
-    GatewaySchema,
-    /// docs/src/gateway-file.md
-    GatewayReference,
-    /// schema/agent.schema.json
-    AgentSchema,
-    /// docs/src/rate/agent-file.md
-    AgentReference,
-    /// schema/figure.schema.json
-    FigureSchema,
-    /// docs/src/figures.md
-    FigureReference,
 }
 
 const SIM_EXAMPLES: &str = "Examples:

@@ -15,7 +15,7 @@ use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The scenario, which is also one of the example scenarios.
-const SCENARIO: &str = include_str!("../../../scenarios/accelerate.toml");
+const SCENARIO: &str = include_str!("../scenarios/accelerate.toml");
 /// Length of a bar that stands for the full rate of the hop, in characters.
 const BAR: usize = 30;
 

@@ -147,7 +147,7 @@ mod tests {
     fn trace_files_are_beside_the_scenario() {
         let folder = std::env::temp_dir().join(format!("bentpipe-figure-traces-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("links")).unwrap();
-        let window = include_str!("../../../scenarios/window.toml");
+        let window = include_str!("../scenarios/window.toml");
         let text = window.replace("[dumbbell]\n", "[dumbbell]\ncapacity = { file = \"rate.csv\" }\n");
         assert_ne!(text, window);
         std::fs::write(folder.join("links/traced.toml"), text).unwrap();

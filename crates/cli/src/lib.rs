@@ -13,6 +13,7 @@ mod expect;
 mod figure;
 mod find;
 mod gateway;
+mod generate;
 mod input;
 pub mod library;
 mod link;
@@ -32,8 +33,7 @@ mod transfer;
 
 pub use bentpipe_scenario::{Registry, Scenario};
 
-use args::{Args, Command, Page};
-use bentpipe_scenario::{agent_file, figure_file, gateway_file};
+use args::{Args, Command};
 use clap::Parser as _;
 use core::fmt;
 use outcome::{Failure, NOT_MET, print};
@@ -110,14 +110,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Compare(options) => (compare::run(options)?, true),
         Command::Link(link) => (link::run(link)?, true),
         Command::Top(top) => (top::run(top)?, true),
-        Command::Generate { page: Page::Schema } => (bentpipe_scenario::schema(), true),
-        Command::Generate { page: Page::Reference } => (bentpipe_scenario::reference(), true),
-        Command::Generate { page: Page::GatewaySchema } => (gateway_file::schema(), true),
-        Command::Generate { page: Page::GatewayReference } => (gateway_file::reference(), true),
-        Command::Generate { page: Page::AgentSchema } => (agent_file::schema(), true),
-        Command::Generate { page: Page::AgentReference } => (agent_file::reference(), true),
-        Command::Generate { page: Page::FigureSchema } => (figure_file::schema(), true),
-        Command::Generate { page: Page::FigureReference } => (figure_file::reference(), true),
+        Command::Generate { page } => (generate::run(page)?, true),
     };
     print(&text)?;
     Ok(if met { 0 } else { NOT_MET })

@@ -8,14 +8,14 @@ pub(crate) const FIGURES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/
 
 /// The tables of papers and of their items.
 pub(crate) const PAPERS: (&str, &str) =
-    (include_str!("../../../papers/papers.csv"), include_str!("../../../papers/items.csv"));
+    (include_str!("../papers/papers.csv"), include_str!("../papers/items.csv"));
 
 /// Declares the list from names of files in `scenarios/`.
 macro_rules! scenarios {
     ($($name:literal)+) => {
         /// Names and texts.
         const SCENARIOS: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),+];
+            &[$(($name, include_str!(concat!("../scenarios/", $name, ".toml")))),+];
     };
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_scenario_of_the_repository_is_in_the_program() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
         let mut files: Vec<String> =
             files.filter_map(|f| f.strip_suffix(".toml").map(str::to_owned)).collect();

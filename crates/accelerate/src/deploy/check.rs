@@ -61,11 +61,12 @@ impl Check {
         if bad.is_empty() { Ok(()) } else { Err(Error::ChecksFailed(bad)) }
     }
 
-    /// Like [`Check::refuse`], but ignores that a gateway of this name is running and uses the metrics
-    /// address, since it will be stopped.
-    pub(super) fn refuse_except_running(mut self) -> Result<(), Error> {
+    /// Returns the check without the findings that a gateway of this name is running and uses the metrics
+    /// address: it will be stopped.
+    #[must_use]
+    pub fn besides_running(mut self) -> Self {
         self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
-        self.refuse()
+        self
     }
 }
 

@@ -18,8 +18,7 @@ use rustix::process::Signal;
 /// Stops the running gateway of this name after checking that nothing else prevents the start.
 pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Lock, Error> {
     let name = &file.deploy.name;
-    let found = check(file, &deployment.registry);
-    found.refuse_except_running()?;
+    check(file, &deployment.registry).besides_running().refuse()?;
     deployment.inform("replacing", format!("asking gateway {name} to stop and to hand over its connections"));
     stop(&deployment.registry, Some(name), true)?;
     session::lock(&deployment.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })

@@ -45,6 +45,9 @@ enum Action {
     Check {
         /// Gateway file.
         file: PathBuf,
+        /// Check whether `run --replace` would start: the running gateway of this name is no obstacle.
+        #[arg(long)]
+        replace: bool,
     },
     /// Run a gateway until it is stopped, then undo all changes.
     ///
@@ -94,8 +97,9 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let registry = Registry::at(&gateway.run_dir);
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
-        Action::Check { file } => {
+        Action::Check { file, replace } => {
             let check = deploy::check(&read(file)?, &registry);
+            let check = if *replace { check.besides_running() } else { check };
             print(&show::check(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }

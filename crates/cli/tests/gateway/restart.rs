@@ -93,6 +93,10 @@ fn a_planned_restart_keeps_connections_accelerated() {
     for round in 0..2 {
         let refused = lab.gateway(&["run", &file]);
         assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+        // a check says the same, and with --replace that it would start
+        assert_eq!(lab.gateway(&["check", &file]).status.code(), Some(2));
+        let checked = lab.gateway(&["check", "--replace", &file]);
+        assert_eq!(checked.status.code(), Some(0), "{}", out(&checked));
         let mut new = lab.start_as(&["run", "--replace", &file], &[]);
         new.wait_for("event=\"connections\" text=\"2 resumed after ");
         assert!(!new.lines.contains("watching"), "{}", new.lines);
