@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// True if the locale has UTF-8, by the variables in the order of POSIX (XBD 8.2): the first that is set counts.
+/// True if the locale has UTF-8. The first of the variables that is set counts (POSIX, XBD 8.2).
 pub(crate) fn is_utf8() -> bool {
     names_utf8(["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| env::var(name).ok()))
 }

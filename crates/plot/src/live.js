@@ -51,11 +51,12 @@
     const values = u.data[series];
     const here = u.series[series].steps ? -1 : 0;
     let [left, right] = [at, at];
-    if (here < 0 && u.data[0][at] < x) right += 1;
+    if (values[at] === undefined && here < 0 && u.data[0][at] < x) right += 1;
     while (left >= 0 && values[left] === undefined) left -= 1;
     while (right < values.length && values[right] === undefined) right += 1;
-    if (right >= values.length) return left < 0 ? at : left;
-    if (left < 0 || here < 0) return right;
+    // before its first point and beyond its last one a curve has no value
+    if (right >= values.length || left < 0) return at;
+    if (here < 0) return right;
     return x - u.data[0][left] < u.data[0][right] - x ? left : right;
   }
 

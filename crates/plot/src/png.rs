@@ -61,8 +61,8 @@ impl Ladder {
     }
 }
 
-/// Draws an SVG without a style sheet: its colours are those of attributes, as custom properties are unknown to
-/// the library.
+/// Draws an SVG without a style sheet: its colours are those of attributes, as custom properties are unknown
+/// to the library.
 fn draw(svg: &str) -> Result<Vec<u8>, PngError> {
     let options =
         usvg::Options { font_family: FAMILY.to_owned(), fontdb: FONTS.clone(), ..Default::default() };

@@ -21,11 +21,10 @@ impl Report {
     pub fn headline(&self) -> String {
         let busiest = self.links.iter().map(|l| l.utilisation).fold(0.0, f64::max);
         if self.flows.is_empty() {
-            return match busiest > 0.0 {
-                true => {
-                    format!("No flow was seen; the busiest link was busy {} of the time.", percent(busiest))
-                }
-                false => "No traffic was seen.".to_owned(),
+            return if busiest > 0.0 {
+                format!("No flow was seen; the busiest link was busy {} of the time.", percent(busiest))
+            } else {
+                "No traffic was seen.".to_owned()
             };
         }
         let tcp: Vec<(&FlowReport, &TcpReport)> =

@@ -55,7 +55,9 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> 
     let mut plots = goodput(&coarse, &flows);
     // what explains the goodput
     let marks = marks(record);
-    plots.iter_mut().for_each(|plot| plot.marks.clone_from(&marks));
+    for plot in &mut plots {
+        plot.marks.clone_from(&marks);
+    }
     if exceeds_path_rate(report, record, coarse.record) {
         for plot in &mut plots {
             let crowd = plot.note.take().map_or_else(String::new, |note| format!("{note} "));

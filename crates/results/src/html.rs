@@ -10,7 +10,7 @@ use core::fmt::Write as _;
 /// Maximum number of rows of a table; the CSV file has all.
 const MOST_ROWS: usize = 50;
 
-const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
+const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:1.5rem 0 0}\n";
 
 /// Styles beyond those of plots and tables.
 const REST: &str = "\

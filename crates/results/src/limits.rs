@@ -77,7 +77,7 @@ pub(crate) fn strip(record: &Record) -> Option<Strip> {
             let (from, to) = (i as f64 * length, (i + 1) as f64 * length);
             match (bands.last_mut(), part) {
                 (Some(last), Some(kind)) if last.kind == *kind && last.to >= from - 1e-9 * end_s => {
-                    last.to = to
+                    last.to = to;
                 }
                 (_, Some(kind)) => bands.push(StripBand { from, to, kind: *kind }),
                 (_, None) => {}

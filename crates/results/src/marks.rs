@@ -62,7 +62,9 @@ mod tests {
 
     fn record(key: &'static str, values: &[f64]) -> Record {
         let mut link = Series::new("hop", &[key]);
-        values.iter().for_each(|v| link.push(&[*v]));
+        for v in values {
+            link.push(&[*v]);
+        }
         Record {
             time_s: (1..=values.len()).map(|i| i as f64).collect(),
             links: vec![link],

@@ -84,8 +84,8 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
-/// Seconds of the interval under each of the sender's limits, in the order of reports, beside the columns of a
-/// TCP flow. They are for pictures: tables do not have them.
+/// Seconds of the interval under each of the sender's limits, in the order of reports, beside the columns of
+/// a TCP flow. They are for pictures: tables do not have them.
 pub const LIMIT_COLUMNS: [&str; 7] = [
     "limit_handshake_s",
     "limit_application_s",

@@ -1,9 +1,9 @@
-//! `pages`: checks the pages that bentpipe writes in a real browser, narrow and wide, light, dark and printed,
-//! without scripts and with them.
+//! `pages`: checks the pages that bentpipe writes in a real browser: narrow and wide, light and dark, without
+//! scripts, with them, and printed.
 //!
 //! Faults are: texts that overlap or are cut off, pages wider than the window, too little contrast, axes
-//! without a unit; and pictures that do not show values where one points, do not zoom, or do not hide a curve.
-//! With `--shots DIR` it keeps a screenshot of every view.
+//! without a unit; and pictures that do not show values where one points, do not zoom, or do not hide a
+//! curve. With `--shots DIR` it keeps a screenshot of every view.
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, bench, metadata, program};
@@ -23,6 +23,8 @@ const QUIET: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-f
     --disable-background-networking --disable-component-update --disable-sync";
 /// Widths of a phone and of a desktop.
 const WIDTHS: [u32; 2] = [400, 1400];
+/// Width of a sheet between its margins.
+const PAPER: u32 = 700;
 
 /// Begins the name of a page made before, which stands for its folder.
 const BEFORE: char = '@';
@@ -93,8 +95,9 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
         command.args(args.iter().map(folder_of)).arg("--out").arg(&out).current_dir(&root);
         output(&format!("bentpipe {}", args.join(" ")), &mut command)?;
         let page = fs::read_to_string(out.join(file)).map_err(|e| format!("{name}: {e}"))?;
-        for (width, dark) in WIDTHS.into_iter().flat_map(|w| [(w, false), (w, true)]) {
-            for mode in [Mode::Still, Mode::Live, Mode::Printed] {
+        let screens = WIDTHS.into_iter().flat_map(|width| [(width, Mode::Still), (width, Mode::Live)]);
+        for (width, mode) in screens.chain([(PAPER, Mode::Printed)]) {
+            for dark in [false, true] {
                 let view = View { browser, folder, name, width, dark, mode, shots };
                 let seen = view.look(&page)?;
                 views += 1;

@@ -26,7 +26,7 @@ async function use(doc, win) {
     await pause();
     const x = chart.posToVal(0.6 * box.width, "x");
     const cells = [...figure.querySelectorAll(".u-legend .u-value")].map((c) => c.textContent.replaceAll("−", "-"));
-    const scattered = /sequence|Drops|against/i.test(name);
+    const scattered = /sequence|Drops|against|distribution/i.test(name);
     if (!scattered && Math.abs(chart.valToPos(Number(cells[0]), "x") - 0.6 * box.width) > 0.05 * box.width) fault("shows x = " + cells[0] + " at " + x);
     const values = chart.data.slice(1).map((column, i) => column[chart.cursor.idxs[i + 1]]);
     values.forEach((v, i) => {

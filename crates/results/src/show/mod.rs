@@ -5,15 +5,18 @@ mod read;
 
 pub use read::{SavedRun, ShowError, read_all};
 
-use crate::html::{foot, head, section, table};
+use crate::html::{escape, foot, head, section, table};
 use crate::pictures::{self, Formats, Picture};
 use crate::{Error, file};
 use bentpipe_report::{FlowReport, aligned, decimals};
+use core::fmt::Write as _;
 use plots::{bars, courses, distributions};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of runs on a page.
 pub(crate) const MOST_RUNS: usize = 12;
+/// Longest cell of the text; the page has all of it.
+const MOST_CHARACTERS: usize = 30;
 /// The page.
 pub const PAGE: &str = "show.html";
 
@@ -40,7 +43,10 @@ pub fn in_words(runs: &[SavedRun]) -> String {
     out.push('\n');
     let to_rows = |head: Vec<String>, rows: Vec<Vec<String>>| [vec![head], rows].concat();
     out += &aligned(&to_rows(HEAD.map(str::to_owned).to_vec(), runs.iter().map(row).collect()), &[0, 1]);
-    let (head, differing) = differences(runs);
+    let (head, mut differing) = differences(runs);
+    for cell in differing.iter_mut().flatten().filter(|cell| cell.chars().count() > MOST_CHARACTERS) {
+        *cell = cell.chars().take(MOST_CHARACTERS - 1).chain(['…']).collect();
+    }
     if !differing.is_empty() {
         out.push('\n');
         out += &aligned(&to_rows(head, differing), &[0]);
@@ -51,8 +57,10 @@ pub fn in_words(runs: &[SavedRun]) -> String {
 fn page(runs: &[SavedRun]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let mut out = head(&format!("{} runs: {}", runs.len(), names.join(", ")));
-    let headlines = runs.iter().map(|run| vec![run.name.clone(), run.report.headline()]).collect::<Vec<_>>();
-    table(&mut out, "In one sentence", &["run", "headline"], &headlines, "");
+    for run in runs {
+        let (name, words) = (escape(&run.name), escape(&run.report.headline()));
+        let _ = writeln!(out, "<p><strong>{name}</strong>: {words}</p>");
+    }
     section(&mut out, "Throughput, and latency under load", None, &courses(runs));
     section(&mut out, "Distributions", None, &distributions(runs));
     section(&mut out, "Schemes", None, &bars(runs));

@@ -189,7 +189,9 @@ mod tests {
 
     fn run(name: &str, scheme: &str, bps: &[f64]) -> SavedRun {
         let mut flow = Series::new("a", &["goodput_bps", "rtt_ms"]);
-        bps.iter().for_each(|v| flow.push(&[*v, v / 1e5]));
+        for v in bps {
+            flow.push(&[*v, v / 1e5]);
+        }
         let time_s = (1..=bps.len()).map(|i| i as f64).collect();
         let record = Record { time_s, flows: vec![flow], ..Record::default() };
         let tcp = TcpReport { scheme: scheme.into(), ..TcpReport::default() };
