@@ -66,7 +66,7 @@ impl Report {
         to_python(py, &serde_json::to_value(&self.results).unwrap_or_default())
     }
 
-    /// The report as text, as `bentpipe sim` prints it.
+    /// The report as text, as `bentpipe sim` prints it, but for the lines of what limited the flows.
     fn to_text(&self) -> String {
         self.results.to_text()
     }

@@ -3,8 +3,8 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, figure, find, gateway, generate, link, papers, sweep, top};
-use clap::{Parser, Subcommand};
+use crate::{agent, compare, demo, emulate, figure, find, gateway, generate, link, papers, show, sweep, top};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
@@ -32,6 +32,8 @@ pub(crate) enum Command {
         /// Also write a page with pictures, tables and captures into this folder.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        pictures: show::Pictures,
         /// A condition on the results, such as 'goodput > 1 Mbit/s'; may be repeated.
         ///
         /// Operators: >, >=, <, <=, ==, within 5 % of. Exit status 3 if one is not met.
@@ -87,6 +89,11 @@ pub(crate) enum Command {
     /// side.
     #[command(after_help = compare::EXAMPLES)]
     Compare(Box<compare::Compare>),
+    /// Show two or more runs on one page: their course over time, distributions, and a bar for each scheme.
+    ///
+    /// RUN is a folder of `--out` or a saved `report.json`.
+    #[command(after_help = show::EXAMPLES)]
+    Show(show::Show),
     /// Compare ordinary hosts with and without a gateway, side by side, in about a minute.
     ///
     /// Uses this machine's own TCP at both ends, in network namespaces. Where these are not allowed, the
@@ -167,4 +174,5 @@ const SIM_EXAMPLES: &str = "Examples:
   bentpipe sim scenarios/demo.toml
   bentpipe sim scenarios/sharing.toml --set tcp=cubic --set loss=1e-3 --seed 7
   bentpipe sim scenarios/window.toml --set window='32 segments' --json
-  bentpipe sim scenarios/faded.toml --set ber=1e-7 --out results/";
+  bentpipe sim scenarios/faded.toml --set ber=1e-7 --out results/
+  bentpipe sim scenarios/faded.toml --out results/ --png";

@@ -3,6 +3,7 @@
 use crate::input::{self, Beside, name_and_value};
 use crate::outcome::{Failure, by_signal, print, print_message};
 use crate::shipped;
+use crate::simulate::in_words;
 use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::{emulation, measure, named, run as helper};
@@ -145,7 +146,7 @@ fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
         print_message(&format!("{} files in {}", measured.files.len(), dir.display()));
     }
     let report = &measured.report;
-    print(&if options.json { report.to_json() + "\n" } else { report.to_text() })?;
+    print(&if options.json { report.to_json() + "\n" } else { in_words(report, &measured.record) })?;
     Ok(by_signal(measured.interrupted))
 }
 

@@ -19,6 +19,7 @@ pub mod library;
 mod link;
 mod links;
 mod live;
+mod locale;
 mod options;
 mod outcome;
 mod papers;
@@ -26,6 +27,7 @@ mod progress;
 mod replay;
 mod scenarios;
 mod shipped;
+mod show;
 mod simulate;
 mod sweep;
 mod top;
@@ -94,9 +96,11 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Find(args) => return find::run(args),
         Command::Send(args) => return transfer::send::send(args).map(|()| 0),
         Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
-        Command::Sim { input, json, out, expect } => {
-            simulate::run(&input::load(input)?, *json, out.as_deref(), expect)?
+        Command::Sim { input, json, out, pictures, expect } => {
+            let output = simulate::Output { json: *json, out: out.as_deref(), pictures: pictures.formats() };
+            simulate::run(&input::load(input)?, output, expect)?
         }
+        Command::Show(options) => (show::run(options)?, true),
         Command::Doctor { json, clean } => doctor::run(*json, *clean)?,
         Command::Replay { file, json } => replay::run(file, *json)?,
         Command::Sweep(sweep) => (sweep::run(sweep)?, true),

@@ -1,25 +1,44 @@
 //! Runs the simulator.
 
 use crate::expect::Expect;
+use crate::locale;
 use crate::outcome::{Failure, print_message};
+use bentpipe_report::Report;
+use bentpipe_results::{Formats, limits_in_lines};
 use bentpipe_scenario::Scenario;
+use bentpipe_sim::{Record, RecordOptions};
 use std::path::Path;
 
-/// Runs a scenario; returns the report as text or JSON, and true if every expectation is met. With `out`, all
-/// other output goes into that folder.
+/// What is printed and written beside the report.
+#[derive(Clone, Copy)]
+pub(crate) struct Output<'a> {
+    /// The report as JSON.
+    pub(crate) json: bool,
+    /// Folder for the results.
+    pub(crate) out: Option<&'a Path>,
+    /// Files of pictures in it.
+    pub(crate) pictures: Formats,
+}
+
+/// Runs a scenario; returns the report as text or JSON, and true if every expectation is met. With a folder,
+/// all other output goes into it.
 pub(crate) fn run(
     scenario: &Scenario,
-    json: bool,
-    out: Option<&Path>,
+    output: Output<'_>,
     expects: &[Expect],
 ) -> Result<(String, bool), Failure> {
     expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
-    let report = match out {
-        None => bentpipe_sim::run(scenario),
+    let (report, record) = match output.out {
+        None if output.json => (bentpipe_sim::run(scenario), Record::default()),
+        None => {
+            let watch = RecordOptions { sequences: 0, ..RecordOptions::default() };
+            bentpipe_sim::run_recorded(scenario, &watch, |_| None)
+        }
         Some(folder) => {
-            let (report, files) = bentpipe_results::run(folder, scenario).map_err(Failure::run)?;
+            let (report, record, files) =
+                bentpipe_results::run_with(folder, scenario, output.pictures).map_err(Failure::run)?;
             print_message(&format!("{} files in {}", files.len(), folder.display()));
-            report
+            (report, record)
         }
     };
     let mut all_met = true;
@@ -28,6 +47,11 @@ pub(crate) fn run(
         all_met &= met;
         print_message(&line);
     }
-    let text = if json { report.to_json() + "\n" } else { report.to_text() };
+    let text = if output.json { report.to_json() + "\n" } else { in_words(&report, &record) };
     Ok((text, all_met))
+}
+
+/// The report as text, with what limited the flows over time.
+pub(crate) fn in_words(report: &Report, record: &Record) -> String {
+    report.to_text_with(&limits_in_lines(record, !locale::is_utf8()))
 }

@@ -106,6 +106,11 @@ impl FittedAxis {
         Self { scale: Scale::Log, low, high, ticks }
     }
 
+    /// Both ends.
+    pub(crate) const fn ends(&self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
     /// Position along the axis, 0 to 1 inside the range; `None` if the axis cannot show the value.
     pub(crate) fn position(&self, v: f64) -> Option<f64> {
         let share = match self.scale {

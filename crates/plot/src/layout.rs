@@ -36,9 +36,16 @@ pub(crate) struct Layout {
     pub(crate) note_top: f64,
 }
 
+/// What an entry of the legend explains: a curve or a mark, by its index.
+#[derive(Clone, Copy)]
+pub(crate) enum Sample {
+    Curve(usize),
+    Mark(usize),
+}
+
 /// An entry of the legend.
 pub(crate) struct LegendEntry {
-    pub(crate) curve: usize,
+    pub(crate) sample: Sample,
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) name: String,
@@ -98,13 +105,18 @@ impl Layout {
 /// The legend's entries from left to right, in as many rows as needed.
 fn entries(plot: &Plot, whole: f64, top: f64) -> Vec<LegendEntry> {
     let (mut entries, mut x, mut y) = (Vec::new(), EDGE, top);
-    for (curve, c) in plot.curves.iter().enumerate().filter(|(_, c)| !c.name.is_empty()) {
-        let name = cut(&c.name, whole - 2.0 * EDGE - SAMPLE - 6.0);
+    let curves = plot.curves.iter().enumerate().map(|(i, c)| (Sample::Curve(i), &c.name));
+    // marks of the same name have one entry
+    let first = |i: usize, name: &str| !plot.marks[..i].iter().any(|m| m.name == name);
+    let marks = plot.marks.iter().enumerate().filter(|(i, m)| first(*i, &m.name));
+    let all = curves.chain(marks.map(|(i, m)| (Sample::Mark(i), &m.name)));
+    for (sample, name) in all.filter(|(_, name)| !name.is_empty()) {
+        let name = cut(name, whole - 2.0 * EDGE - SAMPLE - 6.0);
         let wide = SAMPLE + 6.0 + width(&name);
         if x > EDGE && x + wide > whole - EDGE {
             (x, y) = (EDGE, y + LEGEND_LINE);
         }
-        entries.push(LegendEntry { curve, x, y, name });
+        entries.push(LegendEntry { sample, x, y, name });
         x += wide + 16.0;
     }
     entries
@@ -116,7 +128,7 @@ fn fit_axes(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
     // without negative values, error bars are cut off at zero: goodput, for instance, cannot be negative
     let floor = if points().any(|(_, p)| p.y < 0.0) { f64::NEG_INFINITY } else { 0.0 };
     let shown = |(style, p): (Style, &crate::Point)| {
-        let y = style != Style::Band;
+        let y = !matches!(style, Style::Band | Style::Ranges);
         let range = p.range.filter(|_| !matches!(style, Style::Line | Style::Steps));
         let zero = (style == Style::Bars).then_some(0.0);
         [zero, y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()

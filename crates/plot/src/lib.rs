@@ -9,12 +9,18 @@
 mod axis;
 mod ladder;
 mod layout;
+mod live;
+mod png;
 mod reduce;
+mod strip;
 mod style;
 mod svg;
 mod text;
 
 pub use ladder::{Arrow, Ladder};
+pub use live::{LIVE_STYLE, live_script};
+pub use png::PngError;
+pub use strip::{Strip, StripBand, StripKind, StripRow};
 pub use style::{PAGE_STYLE, STYLE, TABLE_STYLE};
 
 /// A plot with two axes.
@@ -30,10 +36,25 @@ pub struct Plot {
     pub y: Axis,
     /// Curves, drawn in this order.
     pub curves: Vec<Curve>,
+    /// Marked ranges of the horizontal axis, behind the curves.
+    pub marks: Vec<Mark>,
     /// Small text below.
     pub note: Option<String>,
     /// Proportions; the plot scales to the available width.
     pub shape: Shape,
+}
+
+/// A marked range of the horizontal axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Name in the legend; marks of the same name have one entry.
+    pub name: String,
+    /// Colour.
+    pub colour: Colour,
 }
 
 /// Proportions, which also determine the relative size of text.
@@ -112,6 +133,10 @@ pub enum Style {
     Band,
     /// Bars from zero, 0.6 wide in units of the horizontal axis, with error bars for points with a range.
     Bars,
+    /// Boxes over the ranges, 0.4 wide, with a line at the value.
+    Boxes,
+    /// Only the ranges, as bars with caps.
+    Ranges,
 }
 
 impl Style {
@@ -120,7 +145,7 @@ impl Style {
     }
 
     const fn has_error_bars(self) -> bool {
-        self.has_markers() || matches!(self, Self::Bars)
+        self.has_markers() || matches!(self, Self::Bars | Self::Ranges)
     }
 }
 

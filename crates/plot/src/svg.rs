@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use crate::layout::{LINE, Layout, SAMPLE, TITLE_LINE};
+use crate::layout::{LINE, Layout, SAMPLE, Sample, TITLE_LINE};
 use crate::reduce::{Polyline, decimate, marker_positions, polylines};
 use crate::style::{COLOURS, DASHES, STYLE};
 use crate::text::{Coordinate, escape};
@@ -18,6 +18,7 @@ pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
     let mut pen = SvgWriter::default();
     pen.head(plot, &layout, mode);
     pen.frame(&layout);
+    pen.marks(plot, &layout);
     pen.data(plot, &layout);
     pen.legend(plot, &layout);
     pen.out.push_str("</svg>\n");
@@ -25,21 +26,21 @@ pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
 }
 
 #[derive(Default)]
-struct SvgWriter {
-    out: String,
+pub(crate) struct SvgWriter {
+    pub(crate) out: String,
 }
 
 /// Appearance of a curve.
-struct CurveStyle {
+pub(crate) struct CurveStyle {
     /// CSS class, and the colour for viewers without custom properties.
-    colour: (&'static str, &'static str),
+    pub(crate) colour: (&'static str, &'static str),
     /// Value of `stroke-dasharray`; empty for a solid line.
-    dash: &'static str,
-    marker: Marker,
+    pub(crate) dash: &'static str,
+    pub(crate) marker: Marker,
 }
 
 impl CurveStyle {
-    fn of(curve: &Curve, place: usize) -> Self {
+    pub(crate) fn of(curve: &Curve, place: usize) -> Self {
         Self {
             colour: COLOURS[curve.colour.map_or(place % COLOURS.len(), |c| c as usize)],
             dash: DASHES[curve.dash.map_or(place % DASHES.len(), |d| d as usize)],
@@ -50,7 +51,14 @@ impl CurveStyle {
 
 impl SvgWriter {
     fn head(&mut self, plot: &Plot, layout: &Layout, mode: Mode) {
-        let (w, h) = (layout.width, libm::ceil(layout.height));
+        self.open((&plot.title, &plot.description), (layout.width, layout.height), mode);
+        let y = self.title(&layout.title);
+        self.block(y, LINE, "", &layout.y_label);
+    }
+
+    /// Begins a picture of this size. The texts are for screen readers.
+    pub(crate) fn open(&mut self, (title, description): (&str, &str), (w, h): (f64, f64), mode: Mode) {
+        let h = libm::ceil(h);
         let size = match mode {
             Mode::Standalone => format!("width=\"{w}\" height=\"{h}\""),
             Mode::Inline => "width=\"100%\"".to_owned(),
@@ -59,8 +67,8 @@ impl SvgWriter {
             self.out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" viewBox=\"0 0 {w} {h}\" {size} \
              font-family=\"sans-serif\" font-size=\"13\" color=\"#1c1c1c\">\n<title>{}</title>\n<desc>{}</desc>",
-            escape(&plot.title),
-            escape(&plot.description)
+            escape(title),
+            escape(description)
         );
         if mode == Mode::Standalone {
             let _ = writeln!(
@@ -68,9 +76,12 @@ impl SvgWriter {
                 "<style>{STYLE}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
             );
         }
+    }
+
+    /// Writes the title at the top; returns the place of the next line.
+    pub(crate) fn title(&mut self, lines: &[String]) -> f64 {
         let top = 8.0 + 0.75 * TITLE_LINE;
-        let y = self.block(top, TITLE_LINE, " font-weight=\"600\" font-size=\"14.5\"", &layout.title);
-        self.block(y, LINE, "", &layout.y_label);
+        self.block(top, TITLE_LINE, " font-weight=\"600\" font-size=\"14.5\"", lines)
     }
 
     /// Grid, ticks and axes.
@@ -103,6 +114,22 @@ impl SvgWriter {
             "",
             &layout.x_label,
         );
+    }
+
+    /// Shades the marked ranges, behind the curves.
+    fn marks(&mut self, plot: &Plot, layout: &Layout) {
+        for mark in &plot.marks {
+            let ends = layout.at_x(mark.from).zip(layout.at_x(mark.to));
+            let Some((from, to)) = ends.map(|(a, b)| (a.max(layout.left), b.min(layout.right))) else {
+                continue;
+            };
+            if to >= from {
+                self.group(COLOURS[mark.colour as usize]);
+                // a moment is shown too
+                self.rectangle((from, layout.top), ((to - from).max(1.5), layout.bottom - layout.top));
+                self.out.push_str("</g>\n");
+            }
+        }
     }
 
     /// Draws all curves, clipped to the data area; markers are drawn whole or not at all.
@@ -142,7 +169,8 @@ impl SvgWriter {
             Style::Steps => self.lines(&stairs(curve, layout), look.dash),
             Style::Band => self.band(curve, layout),
             Style::Bars => self.bars(curve, layout),
-            Style::Points => {}
+            Style::Boxes => self.boxes(curve, layout),
+            Style::Points | Style::Ranges => {}
         }
         if !curve.style.has_error_bars() {
             return;
@@ -197,8 +225,24 @@ impl SvgWriter {
         }
     }
 
+    /// Draws a box over each range, with a line at the value.
+    fn boxes(&mut self, curve: &Curve, layout: &Layout) {
+        for p in &curve.points {
+            let across = layout.at_x(p.x - BAR / 3.0).zip(layout.at_x(p.x + BAR / 3.0));
+            let (Some((left, right)), Some(y), Some((low, high))) =
+                (across, layout.at_y(p.y), ends(p.range, layout))
+            else {
+                continue;
+            };
+            self.rectangle((left, high), (right - left, low - high));
+            let mut middle = Self::default();
+            middle.connect([(left, y), (right, y)].iter());
+            self.stroke(&middle.out, "stroke-width=\"2.2\"");
+        }
+    }
+
     /// Draws a half transparent rectangle from its upper left corner.
-    fn rectangle(&mut self, (x, y): (f64, f64), (w, h): (f64, f64)) {
+    pub(crate) fn rectangle(&mut self, (x, y): (f64, f64), (w, h): (f64, f64)) {
         let [x, y, w, h] = [x, y, w, h].map(Coordinate);
         let _ = writeln!(
             self.out,
@@ -241,20 +285,13 @@ impl SvgWriter {
 
     fn legend(&mut self, plot: &Plot, layout: &Layout) {
         for entry in &layout.legend {
-            let curve = &plot.curves[entry.curve];
-            let look = CurveStyle::of(curve, entry.curve);
             let (x, y, end) = (entry.x, entry.y - 4.5, entry.x + SAMPLE);
-            self.group(look.colour);
-            match curve.style {
-                Style::Line | Style::Steps | Style::LineAndPoints => {
-                    self.lines(&[vec![(x, y), (end, y)]], look.dash);
+            match entry.sample {
+                Sample::Curve(place) => self.sample(&plot.curves[place], place, (x, y)),
+                Sample::Mark(place) => {
+                    self.group(COLOURS[plot.marks[place].colour as usize]);
+                    self.rectangle((x, y - 5.0), (SAMPLE, 10.0));
                 }
-                Style::Band | Style::Bars => self.rectangle((x, y - 5.0), (SAMPLE, 10.0)),
-                Style::Points => {}
-            }
-            if curve.style.has_markers() {
-                let marker = if look.marker == Marker::Speck { Marker::Dot } else { look.marker };
-                self.symbols(&[(f64::midpoint(x, end), y)], marker);
             }
             self.out.push_str("</g>\n");
             self.text((end + 6.0, entry.y), "start", "", &entry.name);
@@ -262,8 +299,25 @@ impl SvgWriter {
         self.block(layout.note_top, LINE, " font-size=\"12\"", &layout.note);
     }
 
+    /// Draws the sample of a curve in the legend, in a group that stays open.
+    fn sample(&mut self, curve: &Curve, place: usize, (x, y): (f64, f64)) {
+        let (look, end) = (CurveStyle::of(curve, place), x + SAMPLE);
+        self.group(look.colour);
+        match curve.style {
+            Style::Line | Style::Steps | Style::LineAndPoints => {
+                self.lines(&[vec![(x, y), (end, y)]], look.dash);
+            }
+            Style::Band | Style::Bars | Style::Boxes => self.rectangle((x, y - 5.0), (SAMPLE, 10.0)),
+            Style::Points | Style::Ranges => {}
+        }
+        if curve.style.has_markers() {
+            let marker = if look.marker == Marker::Speck { Marker::Dot } else { look.marker };
+            self.symbols(&[(f64::midpoint(x, end), y)], marker);
+        }
+    }
+
     /// Writes lines of text at the left edge, the first at `y`; returns the place of the next line.
-    fn block(&mut self, mut y: f64, spacing: f64, more: &str, lines: &[String]) -> f64 {
+    pub(crate) fn block(&mut self, mut y: f64, spacing: f64, more: &str, lines: &[String]) -> f64 {
         for line in lines {
             self.text((8.0, y), "start", more, line);
             y += spacing;
@@ -271,11 +325,11 @@ impl SvgWriter {
         y
     }
 
-    fn group(&mut self, (class, colour): (&str, &str)) {
+    pub(crate) fn group(&mut self, (class, colour): (&str, &str)) {
         let _ = writeln!(self.out, "<g class=\"{class}\" color=\"{colour}\">");
     }
 
-    fn text(&mut self, at: (f64, f64), anchor: &str, more: &str, text: &str) {
+    pub(crate) fn text(&mut self, at: (f64, f64), anchor: &str, more: &str, text: &str) {
         let (x, y, text) = (Coordinate(at.0), Coordinate(at.1), escape(text));
         let _ = writeln!(
             self.out,
@@ -283,7 +337,7 @@ impl SvgWriter {
         );
     }
 
-    fn line(&mut self, a: (f64, f64), b: (f64, f64)) {
+    pub(crate) fn line(&mut self, a: (f64, f64), b: (f64, f64)) {
         self.out.push_str("<path d=\"");
         self.to('M', a);
         self.to('L', b);

@@ -1,7 +1,7 @@
 //! SVG of plots: positions, gaps, names, and no NaN.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use bentpipe_plot::{Axis, Colour, Curve, Mode, Plot, Point, STYLE, Style};
+use bentpipe_plot::{Axis, Colour, Curve, Mark, Mode, Plot, Point, STYLE, Style};
 use proptest::prelude::*;
 
 fn plot(x: Axis, y: Axis, curves: Vec<Curve>) -> Plot {
@@ -155,4 +155,32 @@ proptest! {
         prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", svg);
         prop_assert_eq!(svg, p.to_svg(Mode::Standalone));
     }
+}
+
+#[test]
+fn marks_of_one_name_shade_each_range_and_have_one_entry() {
+    let mut plot = plot(
+        Axis::linear("time, s").within(0.0, 10.0),
+        Axis::linear("rate"),
+        vec![Curve::through("rate", Style::Line, [(0.0, 1.0), (10.0, 2.0)])],
+    );
+    let mark = |from, to| Mark { from, to, name: "outage <1>".into(), colour: Colour::Vermilion };
+    plot.marks = vec![mark(2.0, 3.0), mark(5.0, 5.0), mark(20.0, 30.0)];
+    let svg = plot.to_svg(Mode::Inline);
+    well_formed(&svg);
+    assert_eq!(svg.matches("fill-opacity=\".22\"").count(), 3, "two ranges within the axis, and the sample");
+    assert_eq!(svg.matches("outage &lt;1&gt;").count(), 1);
+}
+
+#[test]
+fn a_box_has_the_quartiles_the_median_and_whiskers() {
+    let x = Axis { names: vec!["a".into()], ..Axis::default() };
+    let boxed = |low, high, style| Curve::new("", style, vec![Point::with_range(1.0, 5.0, low, high)]);
+    let curves = vec![boxed(1.0, 9.0, Style::Ranges), boxed(4.0, 6.0, Style::Boxes)];
+    let svg = plot(x, Axis::linear("ms").within(0.0, 10.0), curves).to_svg(Mode::Inline);
+    well_formed(&svg);
+    // the plot is 230 units high
+    let high = svg.split("height=\"").filter_map(|h| h.split('"').next()?.parse::<f64>().ok());
+    assert!(high.into_iter().any(|h| (h - 46.0).abs() < 0.2), "{svg}");
+    assert!(svg.contains("stroke-width=\"1.3\"") && svg.contains("stroke-width=\"2.2\""), "{svg}");
 }

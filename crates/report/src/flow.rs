@@ -219,8 +219,14 @@ impl LimitedBy {
         Self::from_shares(spent.map(|d| d.as_secs_f64() / total))
     }
 
+    /// Returns the cause with the largest fraction; the first of them in JSON order.
+    pub fn main(&self) -> (&'static str, f64) {
+        let shares = self.shares().into_iter();
+        shares.rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Self::CAUSES[0], 0.0))
+    }
+
     /// Returns the mean over several flows.
-    pub(crate) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
+    pub fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
         let n = all.len().max(1) as f64;
         let add = |sum: [f64; 7], one: &Self| {
             let shares = one.shares();

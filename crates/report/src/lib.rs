@@ -7,6 +7,7 @@
 mod application;
 mod flow;
 mod gateway;
+mod headline;
 mod link;
 mod live;
 pub mod metric;

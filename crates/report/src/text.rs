@@ -20,20 +20,28 @@ const MENTIONED_SHARE: f64 = 0.1;
 const BUSY: f64 = 0.5;
 
 impl Report {
-    /// Formats the report as text.
+    /// Formats the report as text, the headline first.
     pub fn to_text(&self) -> String {
-        let mut out = self.in_words();
+        self.to_text_with("")
+    }
+
+    /// Formats the report as text, with lines after the headline.
+    pub fn to_text_with(&self, lines: &str) -> String {
+        let mut out = String::new();
+        if let Some(mark) = self.live.as_ref().and_then(LiveReport::warning) {
+            let _ = writeln!(out, "{mark}\n");
+        }
+        let _ = writeln!(out, "{}\n{lines}", self.headline());
+        out += &self.in_words();
         reference::table(&mut out, &self.references);
         out
     }
 
-    /// Formats the report without the table of references, which needs a monospaced font.
+    /// Formats the report without headline and warning, which stand apart, and without the table of
+    /// references, which needs a monospaced font.
     pub fn in_words(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.scenario);
-        if let Some(mark) = self.live.as_ref().and_then(LiveReport::warning) {
-            let _ = writeln!(out, "{mark}\n");
-        }
         let flows = self.flows.len();
         let total = rate(self.total.goodput_bps);
         let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
@@ -201,7 +209,7 @@ fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
 fn groups(out: &mut String, flows: &[FlowReport]) {
     let mut groups: IndexMap<(&str, &str), Vec<&FlowReport>> = IndexMap::new();
     for flow in flows {
-        let main_cause = ranked(&flow.tcp_or_zeros().limited_by)[0].0;
+        let main_cause = flow.tcp_or_zeros().limited_by.main().0;
         groups.entry((flow.scheme(), main_cause)).or_default().push(flow);
     }
     groups.values().for_each(|members| group(out, members));

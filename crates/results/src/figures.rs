@@ -1,5 +1,6 @@
 //! Plots of a run. Quantities that are constant or zero have none.
 
+use crate::marks::marks;
 use crate::series::{
     MAX_FLOWS, MAX_LINKS, MIN_BER, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
     maximum, quantile, rate_unit, time_axis, time_unit, varies,
@@ -41,6 +42,9 @@ impl RecordPlotter<'_> {
     }
 }
 
+/// Heading of the group that is first.
+pub(crate) const ALL_FLOWS: &str = "All flows";
+
 /// Creates all plots of a run, in groups with a heading each.
 pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
@@ -49,6 +53,11 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> 
     let coarse = in_longer_intervals(record);
     let coarse = RecordPlotter { every: interval(&coarse), record: &coarse, end_s };
     let mut plots = goodput(&coarse, &flows);
+    // what explains the goodput
+    let marks = marks(record);
+    for plot in &mut plots {
+        plot.marks.clone_from(&marks);
+    }
     if exceeds_path_rate(report, record, coarse.record) {
         for plot in &mut plots {
             let crowd = plot.note.take().map_or_else(String::new, |note| format!("{note} "));
@@ -56,7 +65,7 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> 
         }
     }
     plots.extend(round_trips(&canvas, &flows));
-    let mut groups = vec![("All flows".to_owned(), plots)];
+    let mut groups = vec![(ALL_FLOWS.to_owned(), plots)];
     for i in busiest_flows(report, record, 3) {
         let mut plots: Vec<Plot> = windows(&canvas, &record.flows[i]).into_iter().collect();
         plots.extend(
@@ -125,7 +134,7 @@ fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
 const MAX_BINS: usize = 150;
 
 /// Merges goodput into longer intervals.
-fn in_longer_intervals(record: &Record) -> Record {
+pub(crate) fn in_longer_intervals(record: &Record) -> Record {
     let together = record.time_s.len().div_ceil(MAX_BINS).max(1);
     let bins = |values: &[f64]| -> Vec<f64> {
         let mean = |bin: &[f64]| {

@@ -101,9 +101,9 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Writes `text` to the file `name` in `dir`.
-pub(crate) fn write_file(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
+/// Writes `content` to the file `name` in `dir`.
+pub(crate) fn write_file(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
     let mut draft = TemporaryFile::new(dir, name)?;
-    draft.write_all(text.as_bytes()).map_err(|cause| Error::io(draft.path(), "write", cause))?;
+    draft.write_all(content).map_err(|cause| Error::io(draft.path(), "write", cause))?;
     draft.commit()
 }

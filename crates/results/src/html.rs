@@ -1,16 +1,16 @@
-//! `report.html`: a single file without scripts and external resources.
+//! `report.html`: a single file that fetches nothing.
 
-use crate::{FinishedCapture, Outcome, exchange, figures, instruments, tables};
-use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
+use crate::{FinishedCapture, Outcome, alike, exchange, figures, instruments, limits, tables};
+use bentpipe_plot::{LIVE_STYLE, Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE, live_script};
 use bentpipe_report::{
-    FlowReport, FlowRouterReport, GatewayReport, LinkReport, LiveReport, ReferenceReport, Report,
+    FlowReport, FlowRouterReport, GatewayReport, LimitedBy, LinkReport, LiveReport, ReferenceReport, Report,
 };
 use core::fmt::Write as _;
 
 /// Maximum number of rows of a table; the CSV file has all.
 const MOST_ROWS: usize = 50;
 
-const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
+const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:1.5rem 0 0}\n";
 
 /// Styles beyond those of plots and tables.
 const REST: &str = "\
@@ -20,34 +20,29 @@ pre.code{overflow-x:auto;padding:.75rem;border:1px solid var(--plot-grid);font-s
 summary{cursor:pointer;padding:.4rem 0}
 @media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}\
 pre.code{white-space:pre-wrap}}
-";
-
-const LIVE: &str = "\
 .mark{border:2px solid var(--plot-2);padding:.5rem .75rem;font-weight:600}
+.headline{font-size:1.15rem;font-weight:600;margin:.5rem 0 1rem}
 ";
 
 /// Creates the page. `files` are the other files of the folder.
 pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let report = outcome.report;
-    let title = escape(&report.scenario);
-    let live = if report.live.is_some() { LIVE } else { "" };
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{WORDS}{TABLE_STYLE}{REST}{live}</style>\n</head>\n\
-         <body>\n<main>\n<h1>{title}</h1>\n"
-    );
-    let mark = report.live.as_ref().and_then(LiveReport::warning);
-    if let Some(mark) = &mark {
-        let _ = writeln!(out, "<p class=\"mark\" role=\"alert\">{}</p>", escape(mark));
+    let mut out = head(&report.scenario);
+    if let Some(mark) = report.live.as_ref().and_then(LiveReport::warning) {
+        let _ = writeln!(out, "<p class=\"mark\" role=\"alert\">{}</p>", escape(&mark));
     }
+    let _ = writeln!(out, "<p class=\"headline\">{}</p>", escape(&report.headline()));
+    let mut groups = figures::all(report, outcome.record).into_iter().peekable();
+    // first what limited the flows, beside their goodput
+    let of_all = groups.next_if(|(heading, _)| heading == figures::ALL_FLOWS).map(|(_, plots)| plots);
+    let strip = limits::strip(outcome.record).map(|strip| strip.to_svg(Mode::Inline));
+    section(&mut out, figures::ALL_FLOWS, strip, &of_all.unwrap_or_default());
     let words = report.in_words();
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
-    let words = mark.as_ref().and_then(|mark| words.strip_prefix(mark.as_str())).unwrap_or(words).trim();
     let _ = write!(out, "<section>\n<pre class=\"words\">{}</pre>\n</section>\n", escape(words));
     references(&mut out, report);
-    for (heading, plots) in figures::all(report, outcome.record) {
-        section(&mut out, &heading, &plots);
+    for (heading, plots) in groups {
+        section(&mut out, &heading, None, &plots);
     }
     for ladder in exchange::ladders(report, outcome.record) {
         let _ = write!(
@@ -58,17 +53,33 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     }
     for i in &report.instruments {
         let heading = format!("Instrument {}: {}", i.name, i.kind.replace('-', " "));
-        section(&mut out, &heading, &instruments::plots(i));
+        section(&mut out, &heading, None, &instruments::plots(i));
     }
-    section(&mut out, "Goodput against bit error rate", &scatter(report));
+    section(&mut out, "Goodput against bit error rate", None, &scatter(report));
     flow_table(&mut out, &report.flows);
     application_tables(&mut out, report);
     link_table(&mut out, report);
     gateways(&mut out, report);
     flow_routers(&mut out, report);
     manifest(&mut out, outcome, files);
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    out + &foot()
+}
+
+/// The beginning of a page with plots and tables.
+pub(crate) fn head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>{STYLE}{PAGE_STYLE}{WORDS}{TABLE_STYLE}{REST}{LIVE_STYLE}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n"
+    )
+}
+
+/// The end of such a page.
+pub(crate) fn foot() -> String {
+    format!("</main>\n{}</body>\n</html>\n", live_script())
 }
 
 /// Creates scatter plots of every bins instrument against every side channel.
@@ -79,14 +90,14 @@ fn scatter(report: &Report) -> Vec<Plot> {
         .collect()
 }
 
-fn section(out: &mut String, heading: &str, plots: &[Plot]) {
-    if plots.is_empty() {
+/// Writes a section with plots, behind a picture of another kind.
+pub(crate) fn section(out: &mut String, heading: &str, first: Option<String>, plots: &[Plot]) {
+    if plots.is_empty() && first.is_none() {
         return;
     }
     let _ = write!(out, "<section>\n<h2>{}</h2>\n<div class=\"plots\">\n", escape(heading));
-    for plot in plots {
-        out.push_str(&plot.to_svg(Mode::Inline));
-    }
+    out.extend(first);
+    out.extend(plots.iter().map(Plot::to_live));
     out.push_str("</div>\n</section>\n");
 }
 
@@ -112,17 +123,39 @@ fn fixed(value: Option<f64>, digits: usize) -> String {
 }
 
 fn main_limit(flow: &FlowReport) -> String {
-    let shares = flow.tcp_or_zeros().limited_by.shares().into_iter();
-    match shares.max_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((key, share)) if share > 0.0 => format!("{} {:.0} %", key.replace('_', " "), 100.0 * share),
+    limit_in_words(&flow.tcp_or_zeros().limited_by)
+}
+
+fn limit_in_words(limited_by: &LimitedBy) -> String {
+    match limited_by.main() {
+        (key, share) if share > 0.0 => format!("{} {:.0} %", key.replace('_', " "), 100.0 * share),
         _ => "–".to_owned(),
     }
 }
 
+/// Writes the table of flows, in which flows alike are one row; below it each of them, folded.
 fn flow_table(out: &mut String, flows: &[FlowReport]) {
     let row = |f: &FlowReport| Vec::from(FLOW_COLUMNS.map(|(_, cell)| cell(f)));
-    let rows: Vec<_> = flows.iter().map(row).collect();
-    table(out, "Flows", &FLOW_COLUMNS.map(|(heading, _)| heading), &rows, "flows.csv");
+    let groups = alike::groups(flows);
+    let folded_row = |members: &Vec<&FlowReport>| {
+        let [first, .., last] = members.as_slice() else { return row(members[0]) };
+        let cells = FLOW_COLUMNS.map(|(_, cell)| members.iter().map(|f| cell(f)).collect::<Vec<_>>());
+        let mut cells: Vec<String> = cells.iter().map(|cells| alike::folded(cells)).collect();
+        cells[0] = format!("{} to {}: {} flows", first.name, last.name, members.len());
+        let mean = LimitedBy::mean(members.iter().map(|f| &f.tcp_or_zeros().limited_by));
+        *cells.last_mut().expect("there are columns") = limit_in_words(&mean);
+        cells
+    };
+    let head = FLOW_COLUMNS.map(|(heading, _)| heading);
+    let rows: Vec<_> = groups.iter().map(folded_row).collect();
+    table(out, "Flows", &head, &rows, "flows.csv");
+    for members in groups.iter().filter(|members| members.len() > 1) {
+        let (first, last) = (&members[0].name, &members[members.len() - 1].name);
+        let summary = format!("Each of the {} flows {first} to {last}", members.len());
+        let _ = write!(out, "<details>\n<summary>{}</summary>\n", escape(&summary));
+        rows_of(out, &summary, &head, &members.iter().map(|f| row(f)).collect::<Vec<_>>(), "flows.csv");
+        out.push_str("</details>\n");
+    }
 }
 
 /// Writes the tables of requests, typing, datagrams and granted rates.
@@ -298,11 +331,25 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     );
 }
 
-/// Writes at most [`MOST_ROWS`] rows of a table with its heading. `rest` is the file with all rows.
-fn table(out: &mut String, heading: &str, head: &[impl AsRef<str>], rows: &[Vec<String>], rest: &str) {
+/// Writes a table with its heading. `rest` is the file with all rows.
+pub(crate) fn table(
+    out: &mut String,
+    heading: &str,
+    head: &[impl AsRef<str>],
+    rows: &[Vec<String>],
+    rest: &str,
+) {
+    let _ = write!(out, "<section>\n<h2>{}</h2>\n", escape(heading));
+    rows_of(out, heading, head, rows, rest);
+    out.push_str("</section>\n");
+}
+
+/// Writes at most [`MOST_ROWS`] rows of a table.
+fn rows_of(out: &mut String, label: &str, head: &[impl AsRef<str>], rows: &[Vec<String>], rest: &str) {
     let _ = write!(
         out,
-        "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"
+        "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
+        escape(label)
     );
     for cell in head {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell.as_ref()));
@@ -323,11 +370,10 @@ fn table(out: &mut String, heading: &str, head: &[impl AsRef<str>], rows: &[Vec<
             rows.len()
         );
     }
-    out.push_str("</section>\n");
 }
 
 /// Escapes text for the content of an element or attribute.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -1,18 +1,25 @@
 //! Writes the results of a run to a folder: a page with plots, tables, packet captures and a manifest.
 
+mod alike;
 mod capture;
 mod exchange;
 mod figures;
 mod file;
 mod html;
 mod instruments;
+mod limits;
+mod marks;
 mod packet;
 mod pcapng;
+mod pictures;
 mod series;
+pub mod show;
 mod tables;
 
 pub use capture::{CaptureFiles, CapturedPacket, FinishedCapture};
 pub use file::{Error, make_folder};
+pub use limits::limits_in_lines;
+pub use pictures::Formats;
 
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
@@ -44,6 +51,18 @@ pub struct Outcome<'a> {
 /// # Errors
 /// A file cannot be written. Existing files are complete.
 pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Error> {
+    run_with(dir, scenario, Formats::default()).map(|(report, _, files)| (report, files))
+}
+
+/// As [`run`], and writes the pictures in `formats`. Also returns the record.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with(
+    dir: &Path,
+    scenario: &Scenario,
+    formats: Formats,
+) -> Result<(Report, Record, Vec<PathBuf>), Error> {
     file::make_folder(dir)?;
     let watch = RecordOptions { sequences: SEQUENCES, ..RecordOptions::default() };
     let mut sink = Ok(None);
@@ -58,8 +77,8 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
     });
     let captures = sink?.map_or_else(|| Ok(Vec::new()), |sink| sink.borrow_mut().files.finish())?;
     let outcome = Outcome { scenario, report: &report, record: &record, captures: &captures };
-    let files = write(dir, &outcome)?;
-    Ok((report, files))
+    let files = write_with(dir, &outcome, formats)?;
+    Ok((report, record, files))
 }
 
 /// Writes all files except captures, which exist already, to `dir`. Returns paths, page first, captures last.
@@ -67,6 +86,11 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
 /// # Errors
 /// A file cannot be written. Existing files are complete, and files with other names remain.
 pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
+    write_with(dir, outcome, Formats::default())
+}
+
+/// As [`write`], and writes the pictures in `formats`, behind the other files.
+fn write_with(dir: &Path, outcome: &Outcome<'_>, formats: Formats) -> Result<Vec<PathBuf>, Error> {
     file::make_folder(dir)?;
     let report = outcome.report;
     let mut texts = vec![
@@ -100,13 +124,21 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     let capture_name = |c: &FinishedCapture| c.path.file_name().map(|n| n.to_string_lossy().into_owned());
     names.extend(outcome.captures.iter().filter_map(capture_name));
     names.push("manifest.json".to_owned());
+    let drawn = if formats == Formats::default() {
+        Vec::new()
+    } else {
+        pictures::write(dir, &pictures::of_run(report, outcome.record), formats)?
+    };
+    let file_name = |path: &PathBuf| path.file_name().map(|n| n.to_string_lossy().into_owned());
+    names.extend(drawn.iter().filter_map(file_name));
     texts.insert(0, ("report.html".to_owned(), html::page(outcome, &names)));
     names.insert(0, "report.html".to_owned());
     // written last, so that a folder with a manifest is complete
     texts.push(("manifest.json".to_owned(), manifest(outcome, &names)));
-    let written = texts.iter().map(|(name, text)| file::write_file(dir, name, text));
+    let written = texts.iter().map(|(name, text)| file::write_file(dir, name, text.as_bytes()));
     let mut paths = written.collect::<Result<Vec<PathBuf>, Error>>()?;
     paths.extend(outcome.captures.iter().map(|c| c.path.clone()));
+    paths.extend(drawn);
     Ok(paths)
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use bentpipe_report::TcpReport;
-use bentpipe_results::{Error, Outcome, run, write};
+use bentpipe_results::{Error, Formats, Outcome, run, run_with, write};
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::{RecordOptions, run_recorded};
 use std::collections::BTreeMap;
@@ -161,12 +161,16 @@ fn the_page_is_whole_and_fetches_nothing() {
     scenario.title = "<script>alert('&')</script>".to_owned();
     run(&dir, &scenario).unwrap();
     let page = fs::read_to_string(dir.join("report.html")).unwrap();
-    assert!(
-        !page.contains("<script")
-            && !page.contains("<link")
-            && !page.contains("@import")
-            && !page.contains("url(")
+    for fetches in ["<link", "@import", "url(", "<script src", "<script>alert"] {
+        assert!(!page.contains(fetches), "{fetches}");
+    }
+    // the values of the pictures, and one script for all
+    let live = page.matches("<figure class=\"live\">").count();
+    assert_eq!(
+        (page.matches("<script type=\"application/json\">").count(), page.matches("<script>").count()),
+        (live, 1)
     );
+    assert!(live > 4 && page.matches("<svg xmlns").count() > live, "the SVG stays without scripts");
     assert!(!page.contains("src=") && !page.contains("NaN"));
     for name in [
         "Goodput",
@@ -180,6 +184,79 @@ fn the_page_is_whole_and_fetches_nothing() {
     }
     assert_eq!(page.matches("<svg xmlns").count(), page.matches("role=\"img\"").count());
     assert!(page.contains("<details>") && page.trim_end().ends_with("</html>"));
+}
+
+#[test]
+fn the_headline_and_what_limited_the_flow_come_first() {
+    let dir = folder("headline");
+    let (report, _) = run(&dir, &scenario("window.toml", &[("duration", "60 s")])).unwrap();
+    let headline = report.headline();
+    assert!(
+        headline.starts_with("The flow uses ") && headline.contains("; the receiver's window of "),
+        "{headline}"
+    );
+    assert!(report.to_text().starts_with(&format!("{headline}\n")));
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    let (before, after) = page.split_once("<p class=\"headline\">").unwrap();
+    assert!(before.trim_end().ends_with("</h1>") && after.starts_with(&headline.replace('\'', "&#39;")));
+    let strip = after.find("What limited the flows over time").unwrap();
+    assert!(strip < after.find("<title>Goodput</title>").unwrap(), "the strip is beside the goodput");
+    assert!(after.contains("<title>receiver&#39;s window: "));
+}
+
+#[test]
+fn a_fade_and_an_outage_are_marked_on_the_goodput() {
+    let goodput = |test: &str, scenario: &Scenario| {
+        let dir = folder(test);
+        run(&dir, scenario).unwrap();
+        let page = fs::read_to_string(dir.join("report.html")).unwrap();
+        let svg = page.split("<svg xmlns").find(|svg| svg.contains("<title>Goodput</title>")).unwrap();
+        svg.to_owned()
+    };
+    assert!(goodput("mark_fade", &scenario("fade-2h.toml", &[])).contains(">fade of 2.5 dB or more<"));
+    let text = include_str!("../../../scenarios/window.toml");
+    let outages = "[dumbbell]\noutages = { every = \"8 s\", length = \"2 s\", random = false }";
+    let source = Source::new("dark.toml", text.replace("[dumbbell]", outages));
+    let sets = [("duration".to_owned(), "20 s".to_owned())];
+    let dark = bentpipe_scenario::load(&source, &sets, None).unwrap_or_else(|e| panic!("{e}"));
+    let svg = goodput("mark_outage", &dark);
+    assert!(svg.contains(">outage<"), "{svg}");
+    assert!(!goodput("mark_none", &scenario("window.toml", &[("duration", "20 s")])).contains(">outage<"));
+}
+
+#[test]
+fn flows_alike_are_one_row_that_opens() {
+    let dir = folder("alike");
+    let (report, _) = run(&dir, &scenario("sharing.toml", &[("flows", "12"), ("duration", "20 s")])).unwrap();
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    let (first, last) = (&report.flows[0].name, &report.flows[11].name);
+    assert!(page.contains(&format!("<td>{first} to {last}: 12 flows</td>")), "{first} {last}");
+    let each =
+        page.split(&format!("<summary>Each of the 12 flows {first} to {last}</summary>")).nth(1).unwrap();
+    let rows = each.split("</details>").next().unwrap();
+    assert_eq!(rows.matches("<tr><td>").count(), 12);
+}
+
+#[test]
+fn pictures_are_files_if_asked_for() {
+    let dir = folder("pictures");
+    let formats = Formats { svg: true, png: true };
+    let (report, record, files) = run_with(&dir, &scenario("demo.toml", &[]), formats).unwrap();
+    assert_eq!((report.flows.len(), record.flows.len()), (report.flows.len(), report.flows.len()));
+    let names: Vec<String> =
+        files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    for name in ["picture-limits", "picture-goodput", "picture-round-trip-time"] {
+        for kind in ["svg", "png"] {
+            assert!(names.contains(&format!("{name}.{kind}")), "{name}.{kind}: {names:?}");
+        }
+    }
+    let png = fs::read(dir.join("picture-goodput.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n") && png.len() > 5000, "{}", png.len());
+    let svg = fs::read_to_string(dir.join("picture-goodput.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("<style>"));
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(dir.join("manifest.json")).unwrap()).unwrap();
+    assert!(manifest["files"].as_array().unwrap().iter().any(|f| f == "picture-limits.png"));
 }
 
 #[test]

@@ -6,7 +6,9 @@
 use crate::build::{FlowEnds, Network};
 use crate::exchange::{ExchangeRecorder, Hop};
 use crate::flow;
-use crate::record::{FLOW_COLUMNS, LINK_COLUMNS, MAX_INTERVALS, PACKETS, Record, Series};
+use crate::record::{
+    DARK, FLOW_COLUMNS, LIMIT_COLUMNS, LINK_COLUMNS, MAX_INTERVALS, PACKETS, Record, Series,
+};
 use crate::recorder::{FollowedFlow, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
@@ -60,6 +62,26 @@ struct PreviousCounters {
 pub struct SenderCounters {
     retransmits: u64,
     timeouts: u64,
+    limits: LimitTimes,
+}
+
+/// Time under each limit at the end of the previous interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LimitTimes([Duration; 7]);
+
+impl LimitTimes {
+    /// Returns the seconds under each limit since the last call, as [`LIMIT_COLUMNS`]; `spent` is all time so
+    /// far.
+    pub fn since(&mut self, spent: [Duration; 7]) -> [f64; 7] {
+        let before = core::mem::replace(&mut self.0, spent);
+        // a limit may be found in retrospect, which takes time from another one
+        core::array::from_fn(|i| spent[i].saturating_sub(before[i]).as_secs_f64())
+    }
+}
+
+/// The series of a flow, with its limits.
+pub fn flow_series(name: &str) -> Series {
+    Series::new(name, &[&FLOW_COLUMNS[..], &LIMIT_COLUMNS].concat())
 }
 
 /// Writes what a receiving end knows into a row of [`FLOW_COLUMNS`]: the window that it announced.
@@ -68,8 +90,13 @@ pub fn receiver_columns(c: &Connection, row: &mut [f64; FLOW_COLUMNS.len()]) {
 }
 
 /// Writes what a sending end knows into a row of [`FLOW_COLUMNS`]: windows, bytes in flight, and the counts
-/// since `before`.
-pub fn sender_columns(c: &Connection, before: &mut SenderCounters, row: &mut [f64; FLOW_COLUMNS.len()]) {
+/// since `before`. Returns [`LIMIT_COLUMNS`].
+pub fn sender_columns(
+    c: &Connection,
+    now: Instant,
+    before: &mut SenderCounters,
+    row: &mut [f64; FLOW_COLUMNS.len()],
+) -> [f64; 7] {
     let (path, stats) = (c.path(), c.stats());
     row[1] = c.cwnd().0 as f64;
     row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
@@ -77,7 +104,8 @@ pub fn sender_columns(c: &Connection, before: &mut SenderCounters, row: &mut [f6
     row[4] = path.peer_window.0 as f64;
     row[6] = (stats.retransmits - before.retransmits) as f64;
     row[7] = (stats.timeouts - before.timeouts) as f64;
-    *before = SenderCounters { retransmits: stats.retransmits, timeouts: stats.timeouts };
+    (before.retransmits, before.timeouts) = (stats.retransmits, stats.timeouts);
+    before.limits.since(c.limited_by(now))
 }
 
 impl Sampler {
@@ -88,9 +116,9 @@ impl Sampler {
         let followed = flows_to_record(scenario, net, observe.sequences);
         let exchanges = if observe.sequences > 0 { exchanges_to_record(scenario, net) } else { Vec::new() };
         let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
-        let flows: Vec<Series> = flows.map(|f| Series::new(&*f.name, &FLOW_COLUMNS)).collect();
+        let flows: Vec<Series> = flows.map(|f| flow_series(&f.name)).collect();
         let links = net.links.iter().take(MOST_SERIES);
-        let keys = [&LINK_COLUMNS[..], &[PACKETS]].concat();
+        let keys = [&LINK_COLUMNS[..], &[DARK, PACKETS]].concat();
         let links: Vec<Series> = links.map(|(name, _)| Series::new(&**name, &keys)).collect();
         Self {
             next: Instant::ZERO + every,
@@ -123,12 +151,12 @@ impl Sampler {
             return;
         }
         for i in 0..self.flows.len() {
-            let row = self.flow_row(net, i, length);
-            self.record.flows[i].push(&row);
+            let (row, limits) = self.flow_row(net, i, length);
+            self.record.flows[i].push(row.iter().chain(&limits));
         }
         for i in 0..self.links.len() {
             let row = self.link_row(net, i, length);
-            self.record.links[i].push(&row);
+            self.record.links[i].push(row.iter());
         }
         self.record.time_s.push(now.as_secs_f64());
         self.last = now;
@@ -144,7 +172,13 @@ impl Sampler {
         self.record
     }
 
-    fn flow_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; FLOW_COLUMNS.len()] {
+    /// Returns a row of [`FLOW_COLUMNS`] and one of [`LIMIT_COLUMNS`].
+    fn flow_row(
+        &mut self,
+        net: &mut Network,
+        i: usize,
+        length: Duration,
+    ) -> ([f64; FLOW_COLUMNS.len()], [f64; LIMIT_COLUMNS.len()]) {
         let ends = net.flows[i];
         let delivered = flow::delivered_by(net, i);
         let delay = flow::take_delay_ms(net, &ends);
@@ -155,18 +189,17 @@ impl Sampler {
         before.delivered = delivered;
         row[5] = rtt.unwrap_or(f64::NAN);
         row[8] = delay.unwrap_or(f64::NAN);
-        if let Some(c) = flow::sender(&net.sim, &ends) {
-            sender_columns(c, &mut before.sender, &mut row);
-        }
+        let limits = flow::sender(&net.sim, &ends)
+            .map_or([f64::NAN; 7], |c| sender_columns(c, net.sim.now(), &mut before.sender, &mut row));
         if let Some(c) = flow::receiver(&net.sim, &ends) {
             receiver_columns(c, &mut row);
         }
-        row
+        (row, limits)
     }
 
-    fn link_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; LINK_COLUMNS.len() + 1] {
+    fn link_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; LINK_COLUMNS.len() + 2] {
         let id = net.links[i].1;
-        let mut row = [f64::NAN; LINK_COLUMNS.len() + 1];
+        let mut row = [f64::NAN; LINK_COLUMNS.len() + 2];
         let Some((link, mut cx)) = net.sim.link(id) else { return row };
         let look = link.snapshot(&mut cx);
         let peak = link.take_peak();
@@ -182,7 +215,8 @@ impl Sampler {
         row[7] = look.fade_db.unwrap_or(f64::NAN);
         row[8] = (stats.dropped_in_queue() - before.dropped_in_queue()) as f64;
         row[9] = (stats.lost() - before.lost()) as f64;
-        row[10] = (stats.served.packets - before.served.packets) as f64;
+        row[10] = f64::from(u8::from(look.dark));
+        row[11] = (stats.served.packets - before.served.packets) as f64;
         self.links[i] = stats.clone();
         row
     }

@@ -84,6 +84,25 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
+/// Seconds of the interval under each of the sender's limits, in the order of reports, beside the columns of
+/// a TCP flow. They are for pictures: tables do not have them.
+pub const LIMIT_COLUMNS: [&str; 7] = [
+    "limit_handshake_s",
+    "limit_application_s",
+    "limit_send_buffer_s",
+    "limit_receiver_window_s",
+    "limit_congestion_window_s",
+    "limit_pacing_s",
+    "limit_recovery_s",
+];
+/// Share of the interval in which the link lost everything that was sent. For pictures, as the limits.
+pub const DARK: &str = "dark_share";
+
+/// True if tables have the column.
+pub fn in_tables(key: &str) -> bool {
+    key != DARK && !LIMIT_COLUMNS.contains(&key)
+}
+
 /// How the values of several intervals are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
@@ -108,6 +127,7 @@ pub fn merge_of(key: &str) -> Merge {
         "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS | "bytes" | "packets_in_error"
         | "packets_dropped" | "errored_seconds" => Merge::Sum,
         "queue_peak_packets" => Merge::Max,
+        key if LIMIT_COLUMNS.contains(&key) => Merge::Sum,
         _ => Merge::Mean,
     }
 }
@@ -151,7 +171,7 @@ impl Series {
     }
 
     /// Adds a value to each column.
-    pub fn push(&mut self, row: &[f64]) {
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = &'a f64>) {
         for (column, value) in self.columns.iter_mut().zip(row) {
             column.values.push(*value);
         }

@@ -262,6 +262,19 @@ mod tests {
     }
 
     #[test]
+    fn the_axis_of_shares_ends_at_1() {
+        let mut table = table(&[("x", &["1", "2"])], &["jain"]);
+        for (cell, mean) in table.figures.iter_mut().zip([0.4, 0.97]) {
+            cell[0] = CellStatistics { mean: Some(mean), half_width: Some(0.6), n: 2 };
+        }
+        let svg = draw(&table).0[0].plot.to_svg(bentpipe_plot::Mode::Inline);
+        assert!(svg.contains(">1.0</text>"), "{svg}");
+        for beyond in [">1.2</text>", ">1.5</text>"] {
+            assert!(!svg.contains(beyond), "{beyond}");
+        }
+    }
+
+    #[test]
     fn there_is_an_end_to_pictures() {
         let many: Vec<String> = (1..=50).map(|n| n.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();

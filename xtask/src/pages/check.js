@@ -50,9 +50,30 @@ function look(doc, win, width) {
 }
 const frame = document.querySelector("iframe");
 const result = document.getElementById("result");
-frame.addEventListener("load", () => {
-  for (const d of frame.contentDocument.querySelectorAll("details")) d.open = true;
-  try { result.textContent = JSON.stringify(look(frame.contentDocument, frame.contentWindow, frame.clientWidth)); }
-  catch (e) { result.textContent = JSON.stringify({ svgs: 0, texts: 0, faults: ["the check itself failed: " + e] }); }
+// On paper: rules for print hold, those for screens do not.
+function print(doc) {
+  for (const sheet of doc.styleSheets) for (const rule of sheet.cssRules) {
+    if (!rule.media) continue;
+    const media = rule.media.mediaText;
+    if (media === "print") rule.media.mediaText = "all";
+    if (media === "screen") rule.media.mediaText = "not all";
+  }
+}
+frame.addEventListener("load", async () => {
+  const doc = frame.contentDocument;
+  for (const d of doc.querySelectorAll("details")) d.open = true;
+  try {
+    const used = mode === "live" ? await use(doc, frame.contentWindow) : { used: 0, faults: [] };
+    if (mode === "printed") print(doc);
+    const seen = look(doc, frame.contentWindow, frame.clientWidth);
+    if (mode !== "live" && [...doc.querySelectorAll("figure.live > svg")].some((s) => s.getBoundingClientRect().width < 1)) seen.faults.push("a picture is hidden");
+    if (mode === "printed" && [...doc.querySelectorAll(".chart")].some((c) => c.getClientRects().length > 0)) seen.faults.push("what is for the screen is printed");
+    if (mode === "printed" && frame.contentWindow.getComputedStyle(doc.body).backgroundColor !== "rgb(255, 255, 255)") seen.faults.push("the paper is not white");
+    seen.faults.push(...used.faults);
+    seen.used = used.used;
+    result.textContent = JSON.stringify(seen);
+  } catch (e) { result.textContent = JSON.stringify({ svgs: 0, texts: 0, faults: ["the check itself failed: " + e] }); }
 });
+// without scripts, but in the same origin, so that it can be looked at
+if (mode === "still") frame.setAttribute("sandbox", "allow-same-origin");
 frame.srcdoc = document.getElementById("page").textContent;

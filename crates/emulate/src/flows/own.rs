@@ -11,7 +11,7 @@ use bentpipe_report::TcpReport;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_sim::build::writers;
 use bentpipe_sim::observe::{SenderCounters, receiver_columns, sender_columns};
-use bentpipe_sim::record::FLOW_COLUMNS;
+use bentpipe_sim::record::{FLOW_COLUMNS, LIMIT_COLUMNS};
 use bentpipe_sim::report::{requests, sending_end, telnet};
 use bentpipe_tcp::Connection;
 use core::fmt::Display;
@@ -132,18 +132,24 @@ impl EngineFlow {
         hosts.get(end.node)?.as_ref()?.connection(end.id?)
     }
 
-    /// Returns a row of the columns that the two ends know; goodput and delay stay empty.
-    pub(super) fn row(&mut self, hosts: &EngineHosts) -> [f64; FLOW_COLUMNS.len()] {
+    /// Returns a row of the columns that the two ends know, and one of the limits; goodput and delay stay
+    /// empty.
+    pub(super) fn row(
+        &mut self,
+        now: Instant,
+        hosts: &EngineHosts,
+    ) -> ([f64; FLOW_COLUMNS.len()], [f64; LIMIT_COLUMNS.len()]) {
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        let mut limits = [f64::NAN; LIMIT_COLUMNS.len()];
         if let Some(connection) = self.sender(hosts) {
-            sender_columns(connection, &mut self.before, &mut row);
+            limits = sender_columns(connection, now, &mut self.before, &mut row);
             let rtt = connection.rtt().srtt();
             row[5] = if rtt.is_zero() { f64::NAN } else { rtt.as_millis_f64() };
         }
         if let Some(connection) = self.connection(hosts, !self.answers) {
             receiver_columns(connection, &mut row);
         }
-        row
+        (row, limits)
     }
 
     /// Returns the state of the connection now, without its goodput.

@@ -15,7 +15,8 @@ use bentpipe_os::{Clock, wait};
 use bentpipe_report::{FlowKind, FlowReport, rate_bps};
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, build};
-use bentpipe_sim::record::{FLOW_COLUMNS, MAX_INTERVALS, Record, Series};
+use bentpipe_sim::observe::flow_series;
+use bentpipe_sim::record::{FLOW_COLUMNS, LIMIT_COLUMNS, MAX_INTERVALS, Record};
 use bentpipe_sim::report::{context, datagrams, set_advertised_window};
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
@@ -124,7 +125,7 @@ impl Flows {
         }
         let end = Instant::ZERO + scenario.duration;
         let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
-        let series = scenario.flows.iter().take(MOST_SERIES).map(|f| Series::new(&f.name, &FLOW_COLUMNS));
+        let series = scenario.flows.iter().take(MOST_SERIES).map(|f| flow_series(&f.name));
         Ok(Self {
             scenario: scenario.clone(),
             engines,
@@ -333,20 +334,20 @@ impl Flows {
         for ((flow, series), before) in
             self.running.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded)
         {
-            let mut row = match flow {
+            let (mut row, limits) = match flow {
                 Flow::Tcp(tcp) => tcp.samples.row(),
-                Flow::Engine(flow) => flow.row(&self.engines),
+                Flow::Engine(flow) => flow.row(until, &self.engines),
                 Flow::Udp(udp) => {
                     let mut row = [f64::NAN; FLOW_COLUMNS.len()];
                     let delay = udp.sink.take_recent_delay();
                     row[8] = delay.map_or(f64::NAN, Duration::as_millis_f64);
-                    row
+                    (row, [f64::NAN; LIMIT_COLUMNS.len()])
                 }
             };
             let delivered = flow.delivered();
             row[0] = (delivered - *before) as f64 * 8.0 / seconds;
             *before = delivered;
-            series.push(&row);
+            series.push(row.iter().chain(&limits));
         }
         self.record.time_s.push(until.as_secs_f64());
         self.last_row = until;

@@ -11,7 +11,8 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::tcp::TcpInfo;
 use bentpipe_report::{LimitedBy, Quantiles, TcpReport};
-use bentpipe_sim::record::FLOW_COLUMNS;
+use bentpipe_sim::observe::LimitTimes;
+use bentpipe_sim::record::{FLOW_COLUMNS, LIMIT_COLUMNS};
 use bentpipe_tcp::Limit;
 
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,8 @@ pub(crate) struct Samples {
     recent: (f64, u32),
     /// Counters at the last row: retransmissions and timeouts.
     before: (u32, u16),
+    /// Time under each limit at the last row.
+    limits: LimitTimes,
 }
 
 impl Samples {
@@ -95,12 +98,13 @@ impl Samples {
         }
     }
 
-    /// Returns a row of the columns that TCP_INFO gives; goodput and delay stay empty.
-    pub(crate) fn row(&mut self) -> [f64; FLOW_COLUMNS.len()] {
+    /// Returns a row of the columns that TCP_INFO gives, and one of the limits; goodput and delay stay empty.
+    pub(crate) fn row(&mut self) -> ([f64; FLOW_COLUMNS.len()], [f64; LIMIT_COLUMNS.len()]) {
         let info = &self.last;
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        let limits = self.limits.since(self.spent);
         if info.mss.0 == 0 {
-            return row;
+            return (row, limits);
         }
         let mss = info.mss.0 as f64;
         row[1] = f64::from(info.cwnd) * mss;
@@ -113,7 +117,7 @@ impl Samples {
         row[6] = f64::from(info.retransmits.saturating_sub(self.before.0));
         row[7] = f64::from(timeouts.saturating_sub(self.before.1));
         self.before = (info.retransmits, timeouts);
-        row
+        (row, limits)
     }
 
     /// Returns the report of a connection; `scheme` is the sender's scheme.

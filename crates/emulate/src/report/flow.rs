@@ -5,7 +5,8 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::tcp::TcpInfo;
 use bentpipe_report::{FlowContext, FlowKind, FlowReport, TcpReport, rate_bps};
-use bentpipe_sim::record::{Column, FLOW_COLUMNS, Series};
+use bentpipe_sim::observe::flow_series;
+use bentpipe_sim::record::{Column, FLOW_COLUMNS, LIMIT_COLUMNS, Series};
 use std::net::SocketAddr;
 
 /// A direction with less than a tenth of the other's data is not reported.
@@ -55,7 +56,7 @@ pub(super) fn keeps(flow: &Flow, all: &[(Ends, u64)]) -> bool {
 impl Flow {
     /// A flow that began after `start`, when `rows` rows were already written.
     pub(super) fn new(ends: Ends, incoming: bool, start: Instant, rows: usize) -> Self {
-        let mut series = Series::new(&*ends.name, &FLOW_COLUMNS);
+        let mut series = flow_series(&ends.name);
         pad(&mut series, rows);
         Self {
             ends,
@@ -121,13 +122,13 @@ impl Flow {
     }
 
     pub(super) fn row(&mut self, length: Duration) {
-        let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        let (mut row, mut limits) = ([f64::NAN; FLOW_COLUMNS.len()], [f64::NAN; LIMIT_COLUMNS.len()]);
         if !self.incoming {
-            row = self.samples.row();
+            (row, limits) = self.samples.row();
         }
         row[0] = rate_bps(self.delivered - self.before.0, length);
         self.before.0 = self.delivered;
-        self.series.push(&row);
+        self.series.push(row.iter().chain(&limits));
     }
 
     pub(super) fn halve(&mut self) {

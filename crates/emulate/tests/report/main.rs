@@ -205,7 +205,7 @@ fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
     };
     let (report, ..) = recording.finish(&outcome, flows).unwrap();
     let text = report.to_text();
-    assert_eq!(text.lines().nth(1).unwrap(), report.live.as_ref().unwrap().warning().unwrap());
+    assert_eq!(text.lines().next().unwrap(), report.live.as_ref().unwrap().warning().unwrap());
     assert!(
         text.contains("differs from the scenario: host near: <the> window\nflow f: connection refused"),
         "{text}"

@@ -14,7 +14,6 @@ mod judge;
 pub(crate) mod live;
 mod measure;
 mod plan;
-mod png;
 mod settings;
 mod tables;
 mod units;
@@ -224,7 +223,8 @@ impl Made {
     pub(crate) fn write_pictures(&self, name: &Path) -> Result<(), Error> {
         let svg = self.plot.to_svg(bentpipe_plot::Mode::Standalone);
         write_file(&name.with_extension("svg"), svg.as_bytes())?;
-        write_file(&name.with_extension("png"), &png::png(&self.plot)?)
+        let png = self.plot.to_png().map_err(|e| Error::Input(format!("{}: {e}", name.display())))?;
+        write_file(&name.with_extension("png"), &png)
     }
 }
 

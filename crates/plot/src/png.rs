@@ -1,14 +1,13 @@
 //! A picture as PNG, for what shows no SVG. It is drawn without the system's fonts, so that it is the same
 //! everywhere.
 
-use crate::error::Error;
-use bentpipe_plot::{Mode, Plot};
+use crate::{Ladder, Mode, Plot, Strip};
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, LazyLock};
 use usvg::fontdb::Database;
 
 /// DejaVu Sans with the characters of Western European languages, Greek letters and signs of labels.
-const FONT: &[u8] = include_bytes!("../../font/DejaVuSans-subset.ttf");
+const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
 const FAMILY: &str = "DejaVu Sans";
 /// Pixels per unit of the SVG.
 const SCALE: f32 = 2.0;
@@ -20,15 +19,55 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// Draws a plot in its light colours on white.
-pub(crate) fn png(plot: &Plot) -> Result<Vec<u8>, Error> {
+/// A picture that cannot be drawn as PNG, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PngError(String);
+
+impl core::fmt::Display for PngError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "the picture cannot be drawn as PNG: {}", self.0)
+    }
+}
+
+impl std::error::Error for PngError {}
+
+impl Plot {
+    /// Draws the plot as PNG, in its light colours on white.
+    ///
+    /// # Errors
+    /// When it has no area, or is too large for the memory.
+    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
+        draw(&self.to_svg(Mode::Inline))
+    }
+}
+
+impl Strip {
+    /// Draws the strip as PNG, in its light colours on white.
+    ///
+    /// # Errors
+    /// As for plots.
+    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
+        draw(&self.to_svg(Mode::Inline))
+    }
+}
+
+impl Ladder {
+    /// Draws the packets as PNG, in light colours on white.
+    ///
+    /// # Errors
+    /// As for plots.
+    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
+        draw(&self.to_svg(Mode::Inline))
+    }
+}
+
+/// Draws an SVG without a style sheet: its colours are those of attributes, as custom properties are unknown
+/// to the library.
+fn draw(svg: &str) -> Result<Vec<u8>, PngError> {
     let options =
         usvg::Options { font_family: FAMILY.to_owned(), fontdb: FONTS.clone(), ..Default::default() };
-    let failed = |error: &dyn core::fmt::Display| {
-        Error::Input(format!("the picture `{}` cannot be drawn as PNG: {error}", plot.title))
-    };
-    // without a style sheet the colours are those of attributes: custom properties are unknown to the library
-    let tree = usvg::Tree::from_str(&plot.to_svg(Mode::Inline), &options).map_err(|e| failed(&e))?;
+    let failed = |error: &dyn core::fmt::Display| PngError(error.to_string());
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| failed(&e))?;
     let size = tree.size();
     let [wide, high] = [size.width(), size.height()].map(|length| (length * SCALE).round() as u32);
     let mut picture = tiny_skia::Pixmap::new(wide, high).ok_or_else(|| failed(&"it has no area"))?;
@@ -40,13 +79,13 @@ pub(crate) fn png(plot: &Plot) -> Result<Vec<u8>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_plot::{Axis, Curve, Point, Style};
+    use crate::{Axis, Curve, Point, Style};
 
     /// Returns the number of dark pixels of a plot with this label.
     fn dark(label: &str) -> usize {
         let curve = Curve::new("", Style::Line, vec![Point::new(0.0, 0.0), Point::new(1.0, 1.0)]);
         let plot = Plot::new("", "a line", Axis::linear(label), Axis::linear(""), vec![curve]);
-        let picture = tiny_skia::Pixmap::decode_png(&png(&plot).unwrap()).unwrap();
+        let picture = tiny_skia::Pixmap::decode_png(&plot.to_png().unwrap()).unwrap();
         picture.pixels().iter().filter(|p| p.red() < 100 && p.green() < 100 && p.blue() < 100).count()
     }
 

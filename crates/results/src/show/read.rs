@@ -1,0 +1,247 @@
+//! Reads runs that were saved: the report and, where it is there, the course.
+
+use bentpipe_report::{ReadError, Report};
+use bentpipe_sim::record::{FLOW_COLUMNS, LINK_COLUMNS, Record, Series};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Longest report and longest table of series that are read, in bytes.
+const MOST: u64 = 1 << 30;
+
+/// A saved run.
+#[derive(Debug)]
+pub struct SavedRun {
+    /// Name by which it is shown: that of its folder or file.
+    pub name: String,
+    /// The report.
+    pub report: Report,
+    /// The course; without intervals if it was not saved.
+    pub record: Record,
+}
+
+/// Why saved runs cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowError {
+    /// A file that cannot be read.
+    #[error("{}: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        cause: io::Error,
+    },
+    /// A folder without results of a run.
+    #[error("{}: {reason}\nhelp: name folders that `bentpipe sim FILE --out FOLDER` wrote, or saved reports", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+        /// What is in its place.
+        reason: &'static str,
+    },
+    /// A report that cannot be read.
+    #[error("{}: {cause}", path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: ReadError,
+    },
+    /// A table of series that cannot be read.
+    #[error("{}:{line}: {problem}", path.display())]
+    Series {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// More runs than colours and dashes tell apart.
+    #[error("{0} runs: at most {1} are shown on one page; a sweep has a page for more")]
+    TooMany(usize, usize),
+}
+
+impl SavedRun {
+    /// Reads a folder with `report.json` and `series.csv`, or a saved report alone.
+    ///
+    /// # Errors
+    /// When there is no such file, or it cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, ShowError> {
+        let folder = path.is_dir();
+        let file = if folder { path.join("report.json") } else { path.to_owned() };
+        if folder && !file.exists() {
+            let sweep = path.join("runs.csv").exists();
+            let reason = if sweep {
+                "this is a sweep, whose own page has all runs"
+            } else {
+                "there is no report.json in it"
+            };
+            return Err(ShowError::NoRun { path: path.to_owned(), reason });
+        }
+        let report = Report::from_json(&text(&file)?);
+        let report = report.map_err(|cause| ShowError::Report { path: file.clone(), cause })?;
+        let series = path.join("series.csv");
+        let record =
+            if folder && series.exists() { record(&series, &text(&series)?)? } else { Record::default() };
+        let named = if folder { std::path::absolute(path).ok() } else { path.file_stem().map(PathBuf::from) };
+        let name = named.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
+        Ok(Self { name: name.unwrap_or_else(|| path.display().to_string()), report, record })
+    }
+}
+
+/// Reads several runs. Those with the same name are shown by their paths.
+///
+/// # Errors
+/// The first one that cannot be read.
+pub fn read_all(paths: &[PathBuf]) -> Result<Vec<SavedRun>, ShowError> {
+    if paths.len() > super::MOST_RUNS {
+        return Err(ShowError::TooMany(paths.len(), super::MOST_RUNS));
+    }
+    let mut runs: Vec<SavedRun> = paths.iter().map(|path| SavedRun::read(path)).collect::<Result<_, _>>()?;
+    let names: Vec<String> = runs.iter().map(|run| run.name.clone()).collect();
+    for (run, path) in runs.iter_mut().zip(paths) {
+        if names.iter().filter(|name| **name == run.name).count() > 1 {
+            run.name = path.display().to_string();
+        }
+    }
+    Ok(runs)
+}
+
+fn text(path: &Path) -> Result<String, ShowError> {
+    let failed = |cause| ShowError::Io { path: path.to_owned(), cause };
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > MOST {
+        return Err(failed(io::Error::other(format!("it is longer than {} MiB", MOST >> 20))));
+    }
+    String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not UTF-8 text")))
+}
+
+/// Reads `series.csv`: a row for each interval and flow or link direction.
+fn record(path: &Path, text: &str) -> Result<Record, ShowError> {
+    let fault =
+        |line: usize, problem: String| ShowError::Series { path: path.to_owned(), line: line + 1, problem };
+    let mut lines = text.lines().enumerate();
+    let head = cells(lines.next().map_or("", |(_, line)| line));
+    if head.len() < 3 || head[..3] != ["time_s", "kind", "name"] {
+        return Err(fault(
+            0,
+            "the columns must begin with time_s,kind,name, as bentpipe writes them".to_owned(),
+        ));
+    }
+    let place = |key: &&'static str| head.iter().position(|h| h == key).map(|at| (*key, at));
+    let [flow, link] =
+        [&FLOW_COLUMNS, &LINK_COLUMNS].map(|keys| keys.iter().filter_map(place).collect::<Vec<_>>());
+    let mut record = Record::default();
+    let mut known: [BTreeMap<String, usize>; 2] = [BTreeMap::new(), BTreeMap::new()];
+    for (n, line) in lines {
+        let row = cells(line);
+        if row.len() != head.len() {
+            return Err(fault(n, format!("{} cells in place of {}", row.len(), head.len())));
+        }
+        let time = number(&row[0]).filter(|t| t.is_finite());
+        let time = time.ok_or_else(|| fault(n, format!("`{}` is no time in seconds", row[0])))?;
+        match record.time_s.last() {
+            Some(last) if time < *last => return Err(fault(n, "the time goes back".to_owned())),
+            Some(last) if time.total_cmp(last).is_eq() => {}
+            _ => record.time_s.push(time),
+        }
+        let (columns, all, known) = match row[1].as_str() {
+            "flow" => (&flow, &mut record.flows, &mut known[0]),
+            "link" => (&link, &mut record.links, &mut known[1]),
+            other => return Err(fault(n, format!("`{other}` is neither flow nor link"))),
+        };
+        let at = *known.entry(row[2].clone()).or_insert_with(|| {
+            all.push(Series::new(&*row[2], &columns.iter().map(|(key, _)| *key).collect::<Vec<_>>()));
+            all.len() - 1
+        });
+        let rows = all[at].columns.first().map_or(0, |c| c.values.len());
+        if rows + 1 != record.time_s.len() {
+            return Err(fault(
+                n,
+                format!(
+                    "{} `{}` has {rows} rows before this one, not {}",
+                    row[1],
+                    row[2],
+                    record.time_s.len() - 1
+                ),
+            ));
+        }
+        let value = |(key, at): &(&str, usize)| {
+            number(&row[*at]).ok_or_else(|| fault(n, format!("{key}: `{}` is no number", row[*at])))
+        };
+        let values = columns.iter().map(value).collect::<Result<Vec<f64>, _>>()?;
+        all[at].push(&values);
+    }
+    Ok(record)
+}
+
+/// A number; NaN for an empty cell.
+fn number(cell: &str) -> Option<f64> {
+    if cell.is_empty() { Some(f64::NAN) } else { cell.parse().ok() }
+}
+
+/// The cells of a line (RFC 4180). Names of flows and links have no line breaks.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let cell = cells.last_mut().expect("there is a first cell");
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cell.push(c),
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Record, String> {
+        record(Path::new("series.csv"), text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let mut flow = Series::new("a, \"b\"", &FLOW_COLUMNS);
+        let mut link = Series::new("hop", &LINK_COLUMNS);
+        for i in 0..3 {
+            flow.push(&[1.5 * f64::from(i); FLOW_COLUMNS.len()]);
+            link.push(&[if i == 1 { f64::NAN } else { 1e-7 }; LINK_COLUMNS.len()]);
+        }
+        let written =
+            Record { time_s: vec![0.1, 0.2, 0.3], flows: vec![flow], links: vec![link], ..Record::default() };
+        let text = crate::tables::series(&written);
+        let read = read(&text).unwrap();
+        assert_eq!((read.time_s.len(), read.flows[0].name.as_str()), (3, "a, \"b\""));
+        assert_eq!(crate::tables::series(&read), text);
+    }
+
+    #[test]
+    fn a_damaged_table_is_refused_with_its_line() {
+        let head = "time_s,kind,name,goodput_bps,rate_bps\n";
+        let of = |rows: &str| read(&format!("{head}{rows}")).unwrap_err();
+        assert_eq!(of("1,flow,a,2\n"), "series.csv:2: 4 cells in place of 5");
+        assert_eq!(of("x,flow,a,2,\n"), "series.csv:2: `x` is no time in seconds");
+        assert_eq!(of("1,flow,a,2,\n1,node,b,,\n"), "series.csv:3: `node` is neither flow nor link");
+        assert_eq!(of("1,flow,a,2x,\n"), "series.csv:2: goodput_bps: `2x` is no number");
+        assert_eq!(of("2,flow,a,2,\n1,flow,a,2,\n"), "series.csv:3: the time goes back");
+        assert_eq!(
+            of("1,flow,a,2,\n1,flow,a,2,\n"),
+            "series.csv:3: flow `a` has 1 rows before this one, not 0"
+        );
+        assert!(read("time,x\n").unwrap_err().starts_with("series.csv:1: the columns must begin"));
+        assert!(read("").is_err());
+    }
+}
