@@ -26,7 +26,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     let bentpipe = bench::build("bentpipe")?;
     let run = |line: &str| {
         let script = format!("exec '{}' {line}", bentpipe.display());
-        output(&format!("bentpipe {line}"), Command::new("sh").args(["-c", &script]).current_dir(&root))
+        output(
+            &format!("bentpipe {line}"),
+            Command::new("sh").args(["-c", &script]).current_dir(&root).env("LC_ALL", "C.UTF-8"),
+        )
     };
     let (mut ran, mut shown, mut faults) = (0, 0, Vec::new());
     for path in documents(&root)? {
