@@ -3,7 +3,9 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{agent, compare, demo, emulate, figure, find, gateway, generate, link, papers, show, sweep, top};
+use crate::{
+    agent, compare, demo, emulate, figure, find, gateway, generate, link, new, papers, show, sweep, top,
+};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -114,6 +116,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Write a commented scenario file of your own: from options, or from answers to a few questions.
+    #[command(after_help = new::EXAMPLES)]
+    New(Box<new::New>),
     /// Check what this machine supports, and print the command that fixes each problem.
     ///
     /// Exit status 3 if links cannot be emulated here.

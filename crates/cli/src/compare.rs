@@ -1,5 +1,6 @@
 //! `bentpipe compare`: runs a scenario in the simulator and in real time.
 
+use crate::expect::{self, Expect};
 use crate::input::{self, Input};
 use crate::outcome::{Failure, print_message};
 use bentpipe_emulate::compare::Comparison;
@@ -25,13 +26,20 @@ pub(crate) struct Compare {
     /// Write the pages of both runs into the subfolders `simulated` and `emulated` of this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// A condition on both runs, such as 'goodput > 1 Mbit/s'; may be repeated.
+    ///
+    /// Exit status 3 if one is not met.
+    #[arg(long, value_name = "EXPECTATION", value_parser = Expect::parse)]
+    pub(crate) expect: Vec<Expect>,
     /// Do not use real-time priority, even where it is allowed.
     #[arg(long)]
     pub(crate) no_realtime: bool,
 }
 
-pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
+/// Returns the text to print, and true if both runs meet every expectation.
+pub(crate) fn run(options: &Compare) -> Result<(String, bool), Failure> {
     let scenario = input::load(&options.input)?;
+    options.expect.iter().try_for_each(|expect| expect.check("--expect", &scenario))?;
     let plan = Plan {
         realtime: !options.no_realtime,
         out: options.out.as_ref().map(|dir| dir.join("emulated")),
@@ -53,5 +61,8 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
         }
     };
     let comparison = Comparison::new(simulated, measured.report);
-    Ok(if options.json { comparison.to_json() + "\n" } else { comparison.to_text() })
+    let met = [("simulated: ", &comparison.simulated), ("emulated: ", &comparison.emulated)]
+        .map(|(which, report)| expect::judge_all(&options.expect, report, which));
+    let text = if options.json { comparison.to_json() + "\n" } else { comparison.to_text() };
+    Ok((text, met == [true, true]))
 }

@@ -4,7 +4,7 @@
 //! gateway. Where namespaces are not allowed, the same scenario is simulated, and a message says so.
 
 use crate::input::name_and_value;
-use crate::outcome::{Failure, by_signal, print, print_message};
+use crate::outcome::{Failure, by_signal, print_as, print_message};
 use bentpipe_emulate::Error;
 use bentpipe_emulate::measure::{self, Measured};
 use bentpipe_emulate::plan::Plan;
@@ -50,7 +50,7 @@ pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
             (bentpipe_results::run(&demo.out, &scenario).map_err(Failure::run)?.0, None)
         }
     };
-    print(&(summary(&report) + "\n" + &report.to_text()))?;
+    print_as(&(summary(&report) + "\n" + &report.to_text()), false)?;
     print_message(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
     Ok(by_signal(interrupted))
 }

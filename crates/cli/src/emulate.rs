@@ -1,22 +1,28 @@
 //! `bentpipe emulate`: runs a command behind a link.
 
+use crate::expect::Expect;
 use crate::input::{self, Beside, name_and_value};
-use crate::outcome::{Failure, by_signal, print, print_message};
-use crate::shipped;
+use crate::outcome::{Failure, NOT_MET, by_signal, print_as, print_message};
 use crate::simulate::in_words;
+use crate::{expect, shipped};
+use bentpipe_base::Duration;
+use bentpipe_emulate::far::{Ready, USUAL_LIMIT};
 use bentpipe_emulate::plan::Plan;
-use bentpipe_emulate::report::capture_everything;
+use bentpipe_emulate::report::{Place, capture};
 use bentpipe_emulate::{emulation, measure, named, run as helper};
-use bentpipe_scenario::profiles;
-use clap::Args;
+use bentpipe_scenario::{Dimension, parse_amount, profiles};
+use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe emulate geo-10m -- ping far
   bentpipe emulate winds-24m --far 'iperf3 -s' -- iperf3 -c far
   bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
-  sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
+  bentpipe emulate geo-10m --far 'python3 -m http.server 80' --expect 'goodput > 1 Mbit/s' -- \
+    curl -so /dev/null http://far/file
+  bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
 
 const JSON_OF_FLOWS: &str =
     "--json prints the report of a scenario's own flows, and a command runs in their place
@@ -33,6 +39,13 @@ pub(crate) struct Emulate {
     /// A shell command line for the far end: started before the command, and stopped when that ends.
     #[arg(long, value_name = "LINE")]
     pub(crate) far: Option<OsString>,
+    /// The port at which the far program must listen before the command starts [default: the first that it
+    /// opens]. `off` waits for nothing.
+    #[arg(long, value_name = "PORT", value_parser = ready, requires = "far")]
+    pub(crate) far_ready: Option<Ready>,
+    /// How long to wait for it, as in '30 s' [default: 5 s].
+    #[arg(long, value_name = "TIME", value_parser = limit, requires = "far")]
+    pub(crate) far_within: Option<Duration>,
     /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of
     /// a scenario; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
@@ -43,7 +56,10 @@ pub(crate) struct Emulate {
     /// Run the scenario's timeline faster by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = bentpipe_live::speed::parse)]
     pub(crate) speed: f64,
-    /// Use this machine's own network as the far end, with its route to the internet. Needs root.
+    /// Use this machine's own network as the far end, with its route to the internet.
+    ///
+    /// As root it changes the machine's network while it runs. For an ordinary user, `pasta` (package passt)
+    /// or `slirp4netns` connects a network of the session instead.
     #[arg(long)]
     pub(crate) uplink: bool,
     /// Record every packet and every change of the link in this file, for `bentpipe replay`.
@@ -52,19 +68,63 @@ pub(crate) struct Emulate {
     /// Write a page with pictures, tables and captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Capture packets in every direction of every link, not only where the scenario's `captures` say. Named
-    /// links are always captured.
-    #[arg(long, requires = "out")]
-    pub(crate) capture: bool,
+    /// With --out: where packets are captured [default: the links of both ends, or what the scenario's
+    /// `captures` say].
+    #[arg(long, value_name = "WHERE", requires = "out")]
+    pub(crate) capture: Option<CaptureAt>,
+    /// A condition on the report, such as 'goodput > 1 Mbit/s'; may be repeated. Exit status 3 if one is not
+    /// met and the command did not fail.
+    #[arg(long, value_name = "EXPECTATION", value_parser = Expect::parse)]
+    pub(crate) expect: Vec<Expect>,
     /// If a scenario's own flows run: print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Serve metrics for Prometheus at this address of this machine, as in 127.0.0.1:9465.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Name of the session, for `bentpipe link` and `bentpipe top`.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Do not use real-time priority, even where it is allowed.
     #[arg(long)]
     pub(crate) no_realtime: bool,
+}
+
+/// Where packets are captured.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CaptureAt {
+    /// At the link of the near end.
+    Near,
+    /// At the link of the far end.
+    Far,
+    /// At both.
+    Ends,
+    /// At every link.
+    All,
+    /// Nowhere, not even where the scenario says.
+    None,
+}
+
+/// Parses a port to wait for.
+fn ready(text: &str) -> Result<Ready, String> {
+    match text {
+        "off" => Ok(Ready::Off),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .map(Ready::Port)
+            .ok_or_else(|| "write a port from 1 to 65535, or `off`".to_owned()),
+    }
+}
+
+/// Parses a time to wait, at most an hour.
+fn limit(text: &str) -> Result<Duration, String> {
+    const MOST_S: f64 = 3600.0;
+    let given = parse_amount(text)?;
+    let fits = given.dimension == Dimension::Time && (0.0..=MOST_S).contains(&given.value);
+    fits.then(|| Duration((given.value * 1e9) as u64))
+        .ok_or_else(|| "write a time up to 1 h, as in 30 s".to_owned())
 }
 
 /// Arguments of the helper process of `emulate`.
@@ -93,6 +153,7 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     if options.command.is_empty() && options.far.is_none() && is_scenario(&options.link) {
         return flows(options, &plan);
     }
+    options.expect.iter().try_for_each(|expect| expect.check_live("--expect", &plan.scenario))?;
     notes(&plan, is_scenario(&options.link));
     let ended = emulation::run(&plan, &mut |line| print_message(line))?;
     for doubt in ended.timing.doubts.iter().filter(|_| !ended.timing.trusted) {
@@ -101,7 +162,9 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     if let Some(dir) = &plan.out {
         print_message(&format!("{} files in {}", ended.files.len(), dir.display()));
     }
-    Ok(ended.status)
+    let met = ended.report.is_none_or(|report| expect::judge_all(&options.expect, &report, ""));
+    // the command's own failure says more
+    Ok(if ended.status == 0 && !met { NOT_MET } else { ended.status })
 }
 
 /// Runs the helper process; returns only if it could not execute the program.
@@ -122,9 +185,14 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         named::change(&mut scenario, &bentpipe_scenario::parse_change(&words)?);
         (scenario, options.link.clone())
     };
-    // a scenario file defines its captures itself
-    if options.capture || (options.out.is_some() && !is_scenario(&options.link)) {
-        capture_everything(&mut scenario);
+    match options.capture {
+        // a scenario may define its captures itself
+        None if options.out.is_none() || !scenario.captures.is_empty() => {}
+        None | Some(CaptureAt::Ends) => capture(&mut scenario, Place::Ends),
+        Some(CaptureAt::Near) => capture(&mut scenario, Place::Near),
+        Some(CaptureAt::Far) => capture(&mut scenario, Place::Far),
+        Some(CaptureAt::All) => capture(&mut scenario, Place::All),
+        Some(CaptureAt::None) => scenario.captures.clear(),
     }
     Ok(Plan {
         name: options.name.clone(),
@@ -134,6 +202,9 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         journal: options.journal.clone(),
         out: options.out.clone(),
         far: options.far.clone(),
+        far_ready: (options.far_ready.unwrap_or(Ready::First), options.far_within.unwrap_or(USUAL_LIMIT)),
+        metrics: options.metrics,
+        report: !options.expect.is_empty(),
         command: if options.command.is_empty() { vec![shell()] } else { options.command.clone() },
         ..Plan::new(scenario, &title)
     })
@@ -141,13 +212,16 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
 
 /// Runs the scenario's own flows and prints the report; returns the exit status.
 fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
+    options.expect.iter().try_for_each(|expect| expect.check("--expect", &plan.scenario))?;
     let measured = measure::run(plan, &mut || (), &mut |line| print_message(line), &mut |_, _| ())?;
     if let Some(dir) = &options.out {
         print_message(&format!("{} files in {}", measured.files.len(), dir.display()));
     }
     let report = &measured.report;
-    print(&if options.json { report.to_json() + "\n" } else { in_words(report, &measured.record) })?;
-    Ok(by_signal(measured.interrupted))
+    let met = expect::judge_all(&options.expect, report, "");
+    let text = if options.json { report.to_json() + "\n" } else { in_words(report, &measured.record) };
+    print_as(&text, options.json)?;
+    Ok(if measured.interrupted.is_none() && !met { NOT_MET } else { by_signal(measured.interrupted) })
 }
 
 /// Prints notes on behaviour that a user may not expect.

@@ -1,7 +1,8 @@
 //! `--expect "goodput > 1 Mbit/s"`: conditions on the results of a run.
 
 use crate::options::OptionValue;
-use bentpipe_report::metric::{Error, Metric};
+use crate::outcome::print_message;
+use bentpipe_report::metric::{Error, Metric, Names};
 use bentpipe_report::{Report, Unit};
 use bentpipe_scenario::{Diagnostic, Dimension, Scenario, amount_parts, parse_amount};
 use bentpipe_sim::reference::in_unit;
@@ -53,7 +54,10 @@ impl Test {
 impl Expect {
     /// Parses a condition; clap calls it too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let found = OPERATORS.iter().filter_map(|(sign, test)| Some((text.find(sign)?, *sign, *test)));
+        // the name of a live connection has one too: `goodput[near:40112 > far:5201] > 1 Mbit/s`
+        let from = text.rfind(']').unwrap_or(0);
+        let place = |sign: &str| text[from..].find(sign).map(|at| from + at);
+        let found = OPERATORS.iter().filter_map(|(sign, test)| Some((place(sign)?, *sign, *test)));
         let (at, sign, test) = found.min_by_key(|(at, ..)| *at).ok_or(
             "no operator: write METRIC OPERATOR QUANTITY, as in 'goodput > 1 Mbit/s'; operators: \
              >, >=, <, <=, ==, within 5 % of",
@@ -78,6 +82,14 @@ impl Expect {
         self.metric.check(&names(scenario)).map_err(|error| given.metric(&error))
     }
 
+    /// The same for a run of other programs: their connections get names when they are made.
+    pub(crate) fn check_live(&self, option: &str, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
+        match self.metric.check(&Names { flows: Vec::new(), ..names(scenario) }) {
+            Err(Error::NotInRun { what: "flow", .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(OptionValue { name: option, value: &self.text }.metric(&error)),
+        }
+    }
+
     /// Returns the same as a condition to search; `None` for operators that do not divide a range in two.
     pub(crate) fn condition(&self) -> Option<Condition> {
         let (at, sign) = self.operator;
@@ -94,14 +106,20 @@ impl Expect {
     }
 
     /// Checks a report; returns whether the condition is met, and a line that says so.
-    pub(crate) fn judge(&self, report: &Report) -> Result<(bool, String), Error> {
-        let Some(value) = self.metric.of(report)? else {
-            let why = "it has no value in this run: what it measures did not happen or did not finish";
-            return Ok((false, format!("not met: {}: {why}", self.text.trim())));
+    fn judge(&self, report: &Report) -> (bool, String) {
+        let why = match self.metric.of(report) {
+            Ok(Some(value)) => {
+                let met = self.test.holds(value, self.limit);
+                let word = if met { "met" } else { "not met" };
+                return (met, format!("{word}: {}: it is {}", self.text.trim(), self.shown(value, met)));
+            }
+            Ok(None) => {
+                "it has no value in this run: what it measures did not happen or did not finish".to_owned()
+            }
+            // a connection that no program has made
+            Err(error) => error.to_string(),
         };
-        let met = self.test.holds(value, self.limit);
-        let word = if met { "met" } else { "not met" };
-        Ok((met, format!("{word}: {}: it is {}", self.text.trim(), self.shown(value, met))))
+        (false, format!("not met: {}: {why}", self.text.trim()))
     }
 
     /// A value in the unit of the condition, with four digits, or as many as it takes to be judged the same.
@@ -122,6 +140,15 @@ impl Expect {
     }
 }
 
+/// Says of each condition whether the report meets it, after the name of the run; true if it meets all.
+pub(crate) fn judge_all(expects: &[Expect], report: &Report, run: &str) -> bool {
+    expects.iter().fold(true, |all_met, expect| {
+        let (met, line) = expect.judge(report);
+        print_message(&format!("{run}{line}"));
+        all_met && met
+    })
+}
+
 /// Converts the right side to the metric's unit.
 fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
     let given = parse_amount(text)?;
@@ -140,9 +167,10 @@ mod tests {
     fn met(text: &str) -> bool {
         let rtt_ms = Quantiles { p50: Some(500.0), ..Quantiles::default() };
         let tcp = TcpReport { rtt_ms, retransmits: 3, ..TcpReport::default() };
-        let flow = FlowReport { goodput_bps: 1e6, kind: FlowKind::Tcp(tcp), ..FlowReport::default() };
+        let name = "near:1 > far:2".to_owned();
+        let flow = FlowReport { name, goodput_bps: 1e6, kind: FlowKind::Tcp(tcp), ..FlowReport::default() };
         let report = Report { flows: vec![flow], ..Report::default() };
-        Expect::parse(text).unwrap().judge(&report).unwrap().0
+        Expect::parse(text).unwrap().judge(&report).0
     }
 
     #[test]
@@ -152,6 +180,7 @@ mod tests {
             "rtt_p50 < 0.6 s",
             "retransmits == 3 packets",
             "goodput within 5 % of 1.04 Mbit/s",
+            "goodput[near:1 > far:2] > 0.9 Mbit/s",
         ] {
             assert!(met(text), "{text}");
         }

@@ -20,6 +20,7 @@ mod link;
 mod links;
 mod live;
 mod locale;
+mod new;
 mod options;
 mod outcome;
 mod papers;
@@ -38,7 +39,7 @@ pub use bentpipe_scenario::{Registry, Scenario};
 use args::{Args, Command};
 use clap::Parser as _;
 use core::fmt;
-use outcome::{Failure, NOT_MET, print};
+use outcome::{Failure, NOT_MET, print_as};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -93,6 +94,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Gateway(gateway) => return gateway::run(gateway),
         Command::Agent(agent) => return agent::run(agent),
         Command::Demo(demo) => return demo::run(demo),
+        Command::New(options) => return new::run(options).map(|()| 0),
         Command::Find(args) => return find::run(args),
         Command::Send(args) => return transfer::send::send(args).map(|()| 0),
         Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
@@ -111,11 +113,27 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Links { json } => (links::list(*json), true),
         Command::Scenarios { name: Some(name), .. } => (scenarios::text(name)?, true),
         Command::Scenarios { name: None, json } => (scenarios::list(*json), true),
-        Command::Compare(options) => (compare::run(options)?, true),
+        Command::Compare(options) => compare::run(options)?,
         Command::Link(link) => (link::run(link)?, true),
         Command::Top(top) => (top::run(top)?, true),
         Command::Generate { page } => (generate::run(page)?, true),
     };
-    print(&text)?;
+    print_as(&text, is_data(command))?;
     Ok(if met { 0 } else { NOT_MET })
+}
+
+/// True if a command prints what programs read: it is UTF-8 in every locale.
+fn is_data(command: &Command) -> bool {
+    match command {
+        Command::Sim { json, .. }
+        | Command::Doctor { json, .. }
+        | Command::Replay { json, .. }
+        | Command::Links { json } => *json,
+        Command::Scenarios { name, json } => name.is_some() || *json,
+        Command::Compare(options) => options.json,
+        Command::Link(link) => link.json,
+        Command::Papers(options) => options.show.is_some(),
+        Command::Check { .. } | Command::Measure | Command::Generate { .. } => true,
+        _ => false,
+    }
 }

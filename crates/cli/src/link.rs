@@ -30,7 +30,7 @@ pub(crate) struct Link {
     session: Option<String>,
     /// Print the answer as JSON.
     #[arg(long, global = true)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -153,6 +153,14 @@ pub(crate) fn connection(width: usize, flow: &FlowState) -> String {
     let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
     let (cwnd, again) = (flow.cwnd.to_string(), flow.retransmits.to_string());
     cells(width, [&flow.name, &rtt, &cwnd, &rate(flow.goodput_bps), &again])
+}
+
+/// Returns the figures of that row, each with its name.
+pub(crate) fn figures(flow: &FlowState) -> Vec<String> {
+    let rtt = flow.rtt_ms.map(|ms| format!("RTT {ms:.1} ms"));
+    let rest =
+        [format!("cwnd {}", flow.cwnd), rate(flow.goodput_bps), format!("{} sent again", flow.retransmits)];
+    rtt.into_iter().chain(rest).collect()
 }
 
 fn cells(width: usize, [name, rtt, cwnd, goodput, again]: [&str; 5]) -> String {

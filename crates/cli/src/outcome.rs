@@ -1,5 +1,6 @@
 //! How a command ends: output and exit status.
 
+use crate::locale;
 use bentpipe_accelerate::deploy;
 use bentpipe_agent::deploy as agent;
 use bentpipe_emulate::Error;
@@ -109,6 +110,12 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::run)
 }
 
+/// Prints text for people, or results for programs as they are.
+pub(crate) fn print_as(text: &str, is_data: bool) -> Result<(), Failure> {
+    if is_data { print(text) } else { print(&locale::shown(text)) }
+}
+
+/// Prints results for programs.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -122,5 +129,5 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints a message to standard error; errors are ignored, since there is nowhere to report them.
 pub(crate) fn print_message(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", locale::shown(line));
 }

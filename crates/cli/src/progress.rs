@@ -1,6 +1,7 @@
 //! What commands that make many runs say meanwhile, on standard error: how far they are, how long the rest
 //! takes, and what is kept when a signal ends them.
 
+use crate::locale;
 use crate::outcome::print_message;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::Clock;
@@ -128,7 +129,7 @@ impl Watcher<'_> {
             if let Some(said) = said {
                 bar.suspend(|| print_message(&said));
             }
-            bar.set_message(line);
+            bar.set_message(locale::shown(&line).into_owned());
         }
     }
 }
@@ -254,7 +255,7 @@ fn command() -> String {
 }
 
 /// Quotes a word for a shell where it needs it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

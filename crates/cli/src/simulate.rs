@@ -1,6 +1,6 @@
 //! Runs the simulator.
 
-use crate::expect::Expect;
+use crate::expect::{Expect, judge_all};
 use crate::locale;
 use crate::outcome::{Failure, print_message};
 use bentpipe_report::Report;
@@ -41,12 +41,7 @@ pub(crate) fn run(
             (report, record)
         }
     };
-    let mut all_met = true;
-    for expect in expects {
-        let (met, line) = expect.judge(&report).map_err(Failure::input)?;
-        all_met &= met;
-        print_message(&line);
-    }
+    let all_met = judge_all(expects, &report, "");
     let text = if output.json { report.to_json() + "\n" } else { in_words(&report, &record) };
     Ok((text, all_met))
 }

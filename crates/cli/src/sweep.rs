@@ -103,7 +103,14 @@ fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
 /// Diagnoses a bad metric where it was written: in `--measure`, `--precision` or the file.
 fn unmeasurable(text: &str, error: &metric::Error, args: &Sweep, source: &Source) -> Box<Diagnostic> {
     if args.measure.iter().any(|m| m == text) {
-        return OptionValue { name: "--measure", value: text }.metric(error);
+        let mut fault = OptionValue { name: "--measure", value: text }.metric(error);
+        // a comma may also be in the name of a connection
+        if text.contains(',') && text.split(',').all(|one| metric::Metric::parse(one).is_ok()) {
+            let each: Vec<String> = text.split(',').map(|one| format!("--measure {}", one.trim())).collect();
+            fault.label = format!("write {}", each.join(" "));
+            fault.help.clear();
+        }
+        return fault;
     }
     if let Some(value) = args.precision.as_deref().filter(|p| p.trim_start().starts_with(text)) {
         return OptionValue { name: "--precision", value }.metric(error);
@@ -140,7 +147,10 @@ fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sw
 
 /// Returns the position of a value in a comma-separated list, in bytes.
 fn place_of(values: &str, wanted: &str) -> usize {
-    let value = values.split(',').map(str::trim).find(|value| *value == wanted);
+    // a sweep writes all numbers of an axis in one notation
+    let number = |text: &str| text.parse::<f64>().ok();
+    let is_it = |value: &&str| *value == wanted || number(wanted).is_some_and(|n| number(value) == Some(n));
+    let value = values.split(',').map(str::trim).find(is_it);
     value.map_or(0, |value| value.as_ptr().addr() - values.as_ptr().addr())
 }
 

@@ -207,3 +207,27 @@ fn json_of_a_command_is_refused() {
         refused(args, "--json prints the report of a scenario's own flows");
     }
 }
+
+#[test]
+fn an_outage_without_a_unit_is_answered_with_both() {
+    refused(&["link", "outage", "2"], "write 2s or 2ms");
+}
+
+#[test]
+fn several_metrics_in_one_option_are_answered_with_one_each() {
+    let out = std::env::temp_dir().join("bentpipe-measure-never-written");
+    let out = out.to_str().unwrap();
+    let words =
+        ["sweep", "sharing", "--measure", "goodput, rtt_p50", "--set", "duration=1 s", "--seeds", "1"];
+    let words = [&words[..], &["--axis", "loss=1e-3", "--out", out]].concat();
+    refused(&words, "write --measure goodput --measure rtt_p50");
+    refused(&[&words[..3], &["goodput,rtt_p51"], &words[4..]].concat(), "error: ");
+}
+
+/// Percentiles are rounded to bins: the reference of the report says to which.
+#[test]
+fn the_report_says_how_percentiles_are_rounded() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/report.md")).unwrap();
+    assert!(text.contains("all percentiles of this report are within 0.4 % of the exact ones"), "{text}");
+}

@@ -41,7 +41,7 @@ fn transfers_of_all_kinds_are_intact() {
 fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<ProgramResult> {
     let scenario = rig.file("fair.toml", &FAIR.toml())?;
     let near = format!("sleep 0.5; {near}");
-    rig.run(&["emulate", &scenario, "--far", far, "--", "sh", "-c", &near], LIMIT)
+    rig.run(&["emulate", &scenario, "--far", far, "--far-ready", "off", "--", "sh", "-c", &near], LIMIT)
 }
 
 #[test]

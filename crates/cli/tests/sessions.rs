@@ -163,7 +163,8 @@ fn what_still_runs_is_ended_with_the_session() {
         let mark = format!("8{}{}", std::process::id(), u8::from(who == Who::Unprivileged));
         let script = format!("trap '' TERM; setsid sleep {mark} & (sleep {mark} &); sleep 0.3");
         let far = format!("trap '' TERM; sleep {mark}; sleep {mark}");
-        let words = ["emulate", "terrestrial", "--far", &far, "--", "sh", "-c", &script];
+        let words =
+            ["emulate", "terrestrial", "--far", &far, "--far-ready", "off", "--", "sh", "-c", &script];
         let done = rig.run(&words, LIMIT).unwrap();
         assert_eq!(done.code, Some(0), "{}", done.describe());
         wait_for("the end of all", || with_argument(&mark).is_empty());

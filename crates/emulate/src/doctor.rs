@@ -12,7 +12,15 @@ use std::os::fd::OwnedFd;
 
 /// Runs all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
 pub fn run_checks() -> Vec<Finding> {
-    let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
+    let mut all = vec![
+        leftovers_of_the_dead(),
+        cores(),
+        ipv6(),
+        congestion_controls(),
+        nft_program(),
+        connector(),
+        tun(),
+    ];
     all.extend(namespaces());
     all.push(priority());
     // the most important first
@@ -76,6 +84,14 @@ fn nft_program() -> Finding {
     match nft::version() {
         Ok(Some(version)) => Finding::good(name, version),
         _ => Finding::warning(name, "missing").with_help(nft::MISSING),
+    }
+}
+
+fn connector() -> Finding {
+    let name = "pasta or slirp4netns (for --uplink without root)";
+    match crate::uplink::connector() {
+        Some(path) => Finding::good(name, path.display().to_string()),
+        None => Finding::warning(name, "missing").with_help("sudo apt-get install passt"),
     }
 }
 

@@ -1,19 +1,27 @@
 //! Runs a command behind a link, from beginning to end.
 
 use crate::error::Error;
+use crate::far::{self, Ready};
 use crate::flows::FlowResults;
-use crate::panel::ControlSocket;
+use crate::panel::{self, ControlSocket};
 use crate::plan::Plan;
-use crate::report::{Recording, Watch};
+use crate::report::{self, Recording, Watch};
 use crate::session::{HOST_MAC, ProgramMode, Session, SessionHost, check_program, listen};
 use bentpipe_base::Duration;
 use bentpipe_live::{HostPort, Running, Setup, Timing};
 use bentpipe_os::Clock;
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::wait::wait;
+use bentpipe_report::Report;
 use bentpipe_service::Signals;
 use rustix::process::Signal;
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// Time without a signal or a client after which the state of the link is looked at.
+const IDLE: Duration = Duration::from_millis(500);
+/// The same while something is due soon.
+const STEP: Duration = Duration::from_millis(10);
 
 /// Result of a run.
 #[derive(Debug)]
@@ -24,6 +32,8 @@ pub struct Ended {
     pub timing: Timing,
     /// Files in the requested folder.
     pub files: Vec<PathBuf>,
+    /// The report, if the plan wants one or a folder.
+    pub report: Option<Report>,
 }
 
 /// A session with its link.
@@ -53,15 +63,16 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let outcome = link.stop();
     session.end();
     let (outcome, status) = (outcome?, status?);
-    let files = match recording {
-        None => Vec::new(),
+    let gate = session.hosts[session.far].node;
+    let flows = || watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, gate));
+    let (report, files) = match recording {
+        None => (plan.report.then(|| report::assemble(&plan.scenario, &outcome, flows()).0), Vec::new()),
         Some(recording) => {
-            let gate = session.hosts[session.far].node;
-            let flows = watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, gate));
-            recording.finish(&outcome, flows)?.2
+            let (report, _, files) = recording.finish(&outcome, flows())?;
+            (Some(report), files)
         }
     };
-    Ok(Ended { status, timing: outcome.timing, files })
+    Ok(Ended { status, timing: outcome.timing, files, report })
 }
 
 impl<'a> Emulation<'a> {
@@ -71,12 +82,14 @@ impl<'a> Emulation<'a> {
         }
         // before the session, so that no signal ends this process while there are changes to undo
         let signals = listen()?;
+        let http = panel::listen(plan)?;
         let session = Session::open(plan, plan.uplink)?;
-        let panel = ControlSocket::open(&session, &plan.title)?;
+        let panel = ControlSocket::open(&session, &plan.title, http)?;
         let clock = Clock::start();
         let gate = Some(session.hosts[session.far].node);
-        let (link, recording) = start_link(plan, &session, clock, gate, plan.out.is_some())?;
-        let watch = plan.out.is_some().then(|| Watch::start(&session.hosts, clock)).transpose();
+        let measured = plan.report || plan.out.is_some();
+        let (link, recording) = start_link(plan, &session, clock, gate, measured)?;
+        let watch = measured.then(|| Watch::start(&session.hosts, clock)).transpose();
         let watch = watch.map_err(|e| Error::system("following connections", e))?;
         Ok(Self { plan, session, link, signals, panel, clock, recording, watch })
     }
@@ -86,21 +99,28 @@ impl<'a> Emulation<'a> {
         for note in &self.session.notes {
             log(note);
         }
-        if let Some(line) = &self.plan.far {
-            let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
-            self.session.start(self.session.far, &shell, ProgramMode::Background)?;
+        if let Some(line) = &self.plan.far
+            && let Some(status) = self.start_far(line, log)?
+        {
+            return Ok(status);
         }
         let near = self.session.start(self.session.near, &self.plan.command, ProgramMode::Foreground)?;
         loop {
-            self.sleep();
+            self.sleep(IDLE);
             for signal in self.signals.take() {
                 self.session.pass_on(signal);
             }
-            for (_, ended) in self.session.program_events().into_iter().filter(|(pid, _)| *pid == near) {
+            let mut status = None;
+            for (pid, ended) in self.session.program_events() {
                 match ended {
-                    Some(status) => return Ok(status),
-                    None => stop_with(near),
+                    Some(end) if pid == near => status = Some(end.status()),
+                    Some(end) => log(&format!("the far program has ended: {end}")),
+                    None if pid == near => stop_with(near),
+                    None => {}
                 }
+            }
+            if let Some(status) = status {
+                return Ok(status);
             }
             self.serve(log);
             if self.link.has_ended() {
@@ -110,10 +130,56 @@ impl<'a> Emulation<'a> {
         }
     }
 
-    /// Sleeps until a signal or a client arrives, for a limited time so that a failed link is noticed.
-    fn sleep(&self) {
-        let long = Duration::from_millis(if self.panel.server.is_behind() { 10 } else { 500 });
-        let all: Vec<_> = [self.signals.fd()].into_iter().chain(self.panel.server.fds()).collect();
+    /// Starts the far program and waits until it is ready. Returns an exit status if a signal ends the
+    /// session meanwhile.
+    fn start_far(&mut self, line: &OsString, log: &mut dyn FnMut(&str)) -> Result<Option<u8>, Error> {
+        let (ready, limit) = self.plan.far_ready;
+        let fault = |e| Error::system("the ports of the far end", e);
+        let before = far::open_ports(&self.session.hosts[self.session.far].network).map_err(fault)?;
+        let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
+        self.session.start(self.session.far, &shell, ProgramMode::Background)?;
+        let until = self.clock.now() + limit;
+        let mut ended = false;
+        while ready != Ready::Off {
+            let now = far::open_ports(&self.session.hosts[self.session.far].network).map_err(fault)?;
+            let is_open = match ready {
+                Ready::Port(port) => now.contains(&port),
+                _ => now.iter().any(|port| !before.contains(port)),
+            };
+            if is_open {
+                break;
+            }
+            // what it has started in the background may still open one: that is seen above
+            if ended || self.clock.now() >= until {
+                let why = if ended { "it has ended".to_owned() } else { format!("not within {limit}") };
+                if let Ready::Port(port) = ready {
+                    return Err(Error::FarNotReady(port, why));
+                }
+                log(&format!(
+                    "note: the far program opened no port to listen at: {why}; the command starts now"
+                ));
+                break;
+            }
+            self.sleep(STEP);
+            if let Some(signal) = self.signals.take().into_iter().find(|signal| *signal != Signal::CHILD) {
+                return Ok(Some((128 + signal.as_raw()) as u8));
+            }
+            for end in self.session.program_events().into_iter().filter_map(|(_, end)| end) {
+                ended = true;
+                log(&format!("the far program has ended: {end}"));
+            }
+            self.serve(log);
+            if self.link.has_ended() {
+                return Ok(Some(1));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sleeps until a signal or a client arrives, at most for `long` so that a failed link is noticed.
+    fn sleep(&self, long: Duration) {
+        let long = if self.panel.is_behind() { STEP } else { long };
+        let all: Vec<_> = [self.signals.fd()].into_iter().chain(self.panel.fds()).collect();
         // an interrupted wait just ends early
         let _ = wait(&all, Some(self.clock.now() + long), &self.clock, Duration::ZERO);
     }

@@ -5,6 +5,7 @@ use bentpipe_os::netlink;
 use bentpipe_scenario::SimulatedOnly;
 use bentpipe_service::SystemError;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// An error of a session.
@@ -31,11 +32,12 @@ pub enum Error {
     /// The registry, the control socket, a kernel setting, or another error of the system.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// Only root may change the machine's network.
+    /// Only root may change the machine's network, and nothing is installed that connects an ordinary user's.
     #[error(
-        "--uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
+        "--uplink changes this machine's network and needs root; pasta or slirp4netns would do without\n\
+         help: sudo apt-get install passt, or the package slirp4netns; or sudo bentpipe emulate ... --uplink"
     )]
-    UplinkNeedsRoot,
+    UplinkNeedsHelper,
     /// The uplink cannot be created.
     #[error("--uplink: {0}")]
     Uplink(String),
@@ -47,6 +49,14 @@ pub enum Error {
     /// A program that could not be started, and why.
     #[error("`{0}` cannot be started: {1}")]
     Start(String, String),
+    /// The address for metrics cannot be used.
+    #[error("metrics at {0}: {1}\nhelp: choose an address of this machine and a port that is free")]
+    Metrics(SocketAddr, #[source] io::Error),
+    /// The far program did not listen at the port that the command waits for: the port, and why not.
+    #[error(
+        "the far program did not open port {0}: {1}\nhelp: --far-within gives it longer, --far-ready off waits for nothing"
+    )]
+    FarNotReady(u16, String),
     /// A session of this name is running.
     #[error("a session called `{0}` is running\nhelp: choose another --name, or end that one")]
     Taken(String),
@@ -110,6 +120,9 @@ impl Error {
 
     /// True if the user's input, permissions or machine caused it, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Netlink(_) | Self::System(_) | Self::Live(_) | Self::Results(_))
+        !matches!(
+            self,
+            Self::Netlink(_) | Self::System(_) | Self::Live(_) | Self::Results(_) | Self::FarNotReady(..)
+        )
     }
 }

@@ -39,6 +39,10 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
     if count > 0 {
         report(format!("session {id}: {count} processes ended"));
     }
+    if let Some(connector) = entry.connector.as_ref().filter(|process| process.is_alive()) {
+        process::signal(connector.pid, Signal::KILL);
+        report(format!("session {id}: its uplink ended"));
+    }
     if let Some(uplink) = &entry.uplink {
         if !uplink.is_here() {
             report(format!("session {id}: clean up in the network namespace in which it was started"));

@@ -4,7 +4,7 @@
 use crate::emulation::start_link;
 use crate::error::Error;
 use crate::flows::{FlowResults, Flows, HostNamespace, KernelRequirements, kernel_requirements};
-use crate::panel::ControlSocket;
+use crate::panel::{self, ControlSocket};
 use crate::plan::Plan;
 use crate::report;
 use crate::session::{Session, listen};
@@ -49,8 +49,9 @@ pub fn run(
     // check the kernel's features before anything is created
     let needs = requirements(scenario)?;
     let signals = listen()?;
+    let http = panel::listen(plan)?;
     let mut session = Session::open(plan, false)?;
-    let mut panel = ControlSocket::open(&session, &plan.title)?;
+    let mut panel = ControlSocket::open(&session, &plan.title, http)?;
     let flows = Flows::open(scenario, &needs, &places(scenario, &session))?;
     let clock = Clock::start();
     let (link, recording) = start_link(plan, &session, clock, None, true)?;

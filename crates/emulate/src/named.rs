@@ -51,14 +51,14 @@ pub fn change(scenario: &mut Scenario, change: &Change) {
             if let Some(buffer) = change.buffer {
                 direction.buffer = buffer;
             } else if change.rate.is_some() || change.delay.is_some() {
-                direction.buffer = Capacity::Bytes(product(direction.rate, round_trip));
+                direction.buffer = Capacity::Bytes(bandwidth_delay(direction.rate, round_trip));
             }
         }
     }
 }
 
 /// Bytes that `rate` carries in `time`; at least two full packets.
-fn product(rate: Rate, time: Duration) -> Size {
+pub fn bandwidth_delay(rate: Rate, time: Duration) -> Size {
     let bits = u128::from(rate.bps()) * u128::from(time.0) / 1_000_000_000;
     Size((bits / 8).clamp(3000, 1 << 40) as u64)
 }
@@ -69,7 +69,7 @@ pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
     for link in &scenario.links {
         let round_trip = link.forward.delay + link.backward.delay;
         for (name, direction) in [(&link.name, &link.forward), (&link.reverse_name, &link.backward)] {
-            let wants = product(direction.rate, round_trip);
+            let wants = bandwidth_delay(direction.rate, round_trip);
             let (has, text) = match direction.buffer {
                 // assume full-sized packets
                 Capacity::Packets(n) => (Size(u64::from(n) * 1500), format!("{n} packets")),

@@ -1,7 +1,10 @@
 //! What to emulate.
 
+use crate::far::{self, Ready};
+use bentpipe_base::Duration;
 use bentpipe_scenario::Scenario;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// An emulation to run.
@@ -25,6 +28,12 @@ pub struct Plan {
     pub out: Option<PathBuf>,
     /// A shell command for the far end, beside the main command.
     pub far: Option<OsString>,
+    /// What the main command waits for at the far end, and how long.
+    pub far_ready: (Ready, Duration),
+    /// Where Prometheus finds metrics, in the network in which the session was started.
+    pub metrics: Option<SocketAddr>,
+    /// Make a report, also without a folder.
+    pub report: bool,
     /// The command, as words; empty to run the scenario's flows.
     pub command: Vec<OsString>,
 }
@@ -42,6 +51,9 @@ impl Plan {
             journal: None,
             out: None,
             far: None,
+            far_ready: (Ready::First, far::USUAL_LIMIT),
+            metrics: None,
+            report: false,
             command: Vec::new(),
         }
     }

@@ -40,6 +40,9 @@ pub struct Entry {
     pub hosts: Vec<HostEntry>,
     /// Changes to this machine's own network.
     pub uplink: Option<Undo>,
+    /// The program that connects the far network of an ordinary user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector: Option<Process>,
 }
 
 impl bentpipe_service::Entry for Entry {
@@ -67,6 +70,10 @@ pub struct HostEntry {
     pub attached: String,
     /// False for the machine's own network and for a host of the session around this one.
     pub own: bool,
+    /// True for a far network of the session with a way out of its own: only routes to hosts lead to the
+    /// link.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub outlet: bool,
 }
 
 /// The folder of this user's sessions, which may not exist yet.

@@ -62,7 +62,20 @@ impl Chain {
         let here = |path: &Path| format!("echo $$ >'{}'; exec sleep infinity", path.display());
         let (out, near_line) = (rig.path("session").display().to_string(), here(&near));
         let far_line = here(&far);
-        let words = ["emulate", &scenario, "--out", &out, "--far", &far_line, "--", "sh", "-c", &near_line];
+        let words = [
+            "emulate",
+            &scenario,
+            "--out",
+            &out,
+            "--far",
+            &far_line,
+            "--far-ready",
+            "off",
+            "--",
+            "sh",
+            "-c",
+            &near_line,
+        ];
         let session = rig.start(&words)?;
         let sleep = rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]);
         let lan = rig.spawn(sleep, "the host at the LAN")?;

@@ -44,7 +44,11 @@ pub fn kill_sessions(rig: &Rig, n: u32, seed: u64, uplink: bool) -> Outcome<Star
     let (mut dice, mut leaks) = (Random::new(seed), Vec::new());
     let since = Instant::now();
     for cycle in 0..n {
-        let kind = if uplink && cycle % 2 == 1 { &["--uplink"][..] } else { &["--far", "sleep 60"] };
+        let kind = if uplink && cycle % 2 == 1 {
+            &["--uplink"][..]
+        } else {
+            &["--far", "sleep 60", "--far-ready", "off"]
+        };
         let words = [&["emulate", "geo-10m"], kind, &["--", "sleep", "60"]].concat();
         let mut session = rig.start(&words)?;
         let life = Duration::from_millis(dice.below(LONGEST_LIFE_MS));

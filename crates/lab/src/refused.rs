@@ -32,7 +32,10 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
     all.push(("a second session of the same name", second(rig, &before)));
     if rig.is_unprivileged() {
         let done = rig.run(&["emulate", "geo-10m", "--uplink", "--", "true"], LIMIT)?;
-        all.push(("an uplink without permission", check_refusal(rig, &done, "root", &before)));
+        all.push((
+            "an uplink without permission",
+            check_refusal(rig, &done, "sudo bentpipe emulate ... --uplink", &before),
+        ));
     } else {
         all.push(("an interface name that is taken", taken(rig)));
         all.push(("no user namespaces", closed(rig, &before, "emulate geo-10m -- true")));

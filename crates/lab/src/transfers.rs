@@ -119,7 +119,10 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, all: &[TransferRequest]) -> Ou
     );
     let far = format!("{room}; exec python3 '{peers}' far '{program}' '{folder}'");
     let near = format!("{room}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
-    let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], LIMIT)?;
+    let text = rig.output(
+        &["emulate", &scenario, "--far", &far, "--far-ready", "off", "--", "sh", "-c", &near],
+        LIMIT,
+    )?;
     let results: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
     if results.len() != all.len() {
         return Err(format!("{} of {} transfers, seed {seed}", results.len(), all.len()));

@@ -30,7 +30,15 @@ pub fn parse_outage_length(word: &str) -> core::result::Result<Duration, Box<Dia
     let file = Source::new("command line", "");
     let words = [word.to_owned()];
     let value = Value { span: Span::word(0, 0..word.len()), kind: Kind::Raw(word.trim().to_owned()) };
-    let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
+    let read = match word.trim().parse::<f64>() {
+        _ if word.len() > MAX_WORD => Err(too_long(0)),
+        // both are usual lengths of outages
+        Ok(number) if number >= 0.0 => {
+            let label = format!("write {number}s or {number}ms");
+            Err(Fault::new(value.span, "`outage` needs a unit", label))
+        }
+        _ => Duration::read(&value, "outage"),
+    };
     read.and_then(|length| At { value: length, span: value.span }.positive("outage"))
         .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
 }
@@ -144,6 +152,7 @@ mod tests {
         assert!(read(&["rate=0 bit/s"]).unwrap_err().contains("more than zero"));
         let said = |word: &str| parse_outage_length(word).unwrap_err().to_string();
         assert!(said("0s").contains("more than zero") && said("5").contains("needs a unit"));
+        assert!(said(" 2").contains("write 2s or 2ms") && said("0.5").contains("write 0.5s or 0.5ms"));
         assert!(said("-5s").contains("negative") && said(&"9".repeat(5000)).contains("too long"));
     }
 }

@@ -84,11 +84,34 @@ impl Read for Vec<Axis> {
     }
 }
 
+/// Writes all numbers of an axis in one notation, whoever wrote them: with exponents if one of them is below
+/// 0.01 (1e-5 and 1e-4, not 1e-5 and 0.0001), and with the fewest digits.
+pub(crate) fn one_notation(values: Vec<String>) -> Vec<String> {
+    const SMALL: f64 = 1e-2;
+    // 0.5 is not 5e-1 to anybody
+    const LARGE: f64 = 0.1;
+    let number = |text: &str| {
+        let is_plain = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+        // whole numbers stay as they are: counts are no measurements
+        let is_whole = text.parse::<i128>().is_ok();
+        text.parse::<f64>().ok().filter(|n| is_plain && !is_whole && n.is_finite())
+    };
+    let has_small = values.iter().filter_map(|text| number(text)).any(|n| n != 0.0 && n.abs() < SMALL);
+    let written = |text: String| match number(&text) {
+        None => text,
+        Some(0.0) => "0".to_owned(),
+        Some(n) if has_small && n.abs() < LARGE => format!("{n:e}"),
+        Some(n) => format!("{n:?}"),
+    };
+    values.into_iter().map(written).collect()
+}
+
 /// Reads the values of one axis as text.
 fn axis_values(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
-    for item in items(value, name, "a list of values", MAX_VALUES)? {
-        let text = value_text(name, item)?;
+    let items = items(value, name, "a list of values", MAX_VALUES)?;
+    let texts = items.iter().map(|item| value_text(name, item)).collect::<Result<_>>()?;
+    for (item, text) in items.iter().zip(one_notation(texts)) {
         if all.contains(&text) {
             bail!(item.span, "axis `{name}` has this value twice", "the same runs would be made again");
         }
@@ -222,5 +245,26 @@ impl Read for Path {
             bail!(value.span, "`{key}` is not a path", "it is one line of 1 to {MAX_VALUE} bytes");
         }
         Ok(Self(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_an_axis_have_one_notation() {
+        for (written, read) in [
+            ("1e-5 0.0001 0.01", "1e-5 1e-4 1e-2"),
+            ("1e-05 0.0001 0.0", "1e-5 1e-4 0"),
+            ("0.00015 1 2", "1.5e-4 1 2"),
+            ("0.001 0.01 0.50", "1e-3 1e-2 0.5"),
+            ("1e-2 0.50", "0.01 0.5"),
+            ("1 2 4", "1 2 4"),
+            ("-0.0005 nan inf 5kB", "-5e-4 nan inf 5kB"),
+        ] {
+            let values = written.split(' ').map(str::to_owned).collect();
+            assert_eq!(one_notation(values).join(" "), read);
+        }
     }
 }

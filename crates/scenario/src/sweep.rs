@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, optional};
 use crate::keys::{FileKeys, PrecisionKeys, SweepKeys};
+use crate::lists::one_notation;
 use crate::parameters::Parameters;
 use crate::source::{Source, Sources};
 use crate::value;
@@ -35,6 +36,7 @@ impl Default for SweepSpec {
 impl SweepSpec {
     /// Adds an axis after the others, or replaces the values of the one of this name.
     pub fn set_axis(&mut self, name: &str, values: Vec<String>) {
+        let values = one_notation(values);
         match self.axes.iter_mut().find(|(axis, _)| axis == name) {
             Some(axis) => axis.1 = values,
             None => self.axes.push((name.to_owned(), values)),

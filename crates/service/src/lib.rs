@@ -9,6 +9,8 @@
 
 mod client;
 mod finding;
+mod http;
+pub mod metrics;
 mod registry;
 mod server;
 mod signals;
@@ -16,6 +18,7 @@ mod undo;
 
 pub use client::{Client, ClientError};
 pub use finding::{CheckStatus, Finding};
+pub use http::Http;
 pub use registry::{Entry, Lock, Process, Registry, SystemError, boot_id, pick};
 pub use server::{Refusal, Reply, Server};
 pub use signals::{Signals, end_by};

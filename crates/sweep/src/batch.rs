@@ -146,7 +146,7 @@ mod tests {
             let done = crate::sweep(job, &parts, &|_| ()).unwrap();
             assert_eq!((done.runs.executed, done.runs.already_stored), (0, 4));
             let cells = done.cells().unwrap();
-            assert_eq!(cells.axes[0].1, ["1e-2", "0.01", "0.1"]);
+            assert_eq!(cells.axes[0].1, ["0.01", "0.01", "0.1"]);
             assert_eq!(
                 (cells.metrics[0].name.as_str(), &cells.metrics[0].n[..]),
                 ("goodput_bps", &[2, 2, 2][..])

@@ -10,13 +10,12 @@ use super::plan::Plan;
 use super::sandbox;
 use super::session::{Session, is_running};
 use super::setup;
-use crate::status::Http;
 use bentpipe_base::names::nearest;
 use bentpipe_os::netlink::{self, Netlink};
 use bentpipe_os::realtime::{self, PriorityResult};
 use bentpipe_os::{capability, namespace, nft, sysctl};
 use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
-use bentpipe_service::{CheckStatus, Finding, Registry};
+use bentpipe_service::{CheckStatus, Finding, Http, Registry};
 use rustix::thread::CapabilitySet;
 use std::fs::File;
 use std::path::Path;
@@ -169,18 +168,21 @@ fn interfaces(deploy: &Deploy) -> Result<(Vec<Finding>, u32), netlink::Error> {
             all.push(Finding::good(&name, format!("there, {state}, packets of {bytes} bytes")));
             continue;
         }
-        let used = |name: &&str| *name == deploy.satellite || deploy.lan.iter().any(|lan| lan == name);
-        let free: Vec<&str> = known.iter().map(String::as_str).filter(|name| !used(name)).collect();
-        let listed = || format!("there are {}", known.join(", "));
-        let near = nearest(wanted, free).map(|near| format!("did you mean {near}?"));
-        let mend = near.unwrap_or_else(listed);
-        all.push(Finding::failure(name, "it does not exist").with_help(mend));
+        let used: Vec<&str> = deploy.lan.iter().chain([&deploy.satellite]).map(String::as_str).collect();
+        all.push(Finding::failure(name, "it does not exist").with_help(other(wanted, &known, &used)));
     }
     if deploy.kind == Kind::Inline && mtus.windows(2).any(|pair| pair[0] != pair[1]) {
         let found = "the two interfaces have different MTUs";
         all.push(Finding::failure("MTU", found).with_help("ip link set dev NAME mtu N"));
     }
     Ok((all, mtus.into_iter().max().unwrap_or(USUAL_MTU)))
+}
+
+/// Which interface may be meant: not one that the file uses in another place.
+fn other(wanted: &str, known: &[String], used: &[&str]) -> String {
+    let free = known.iter().map(String::as_str).filter(|name| !used.contains(name));
+    let near = nearest(wanted, free).map(|near| format!("did you mean {near}?"));
+    near.unwrap_or_else(|| format!("there are {}", known.join(", ")))
 }
 
 /// Checks for a gateway of this name that was killed or is running.
@@ -323,4 +325,17 @@ fn listeners(file: &GatewayFile) -> Vec<Finding> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_used_is_no_hint() {
+        let known = ["lo", "eth0", "wlan0"].map(str::to_owned);
+        // eth0 is the satellite already
+        assert_eq!(other("eth1", &known, &["eth1", "eth0"]), "there are lo, eth0, wlan0");
+        assert_eq!(other("eth1", &known, &["eth1", "wlan0"]), "did you mean eth0?");
+    }
 }

@@ -14,12 +14,12 @@ use super::sandbox::Sandbox;
 use super::session::{self, Session, choose};
 use super::setup;
 use super::watch::Watch;
-use crate::status::{GatewayCounters, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
+use crate::status::{GatewayCounters, Groups, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
 use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
-use bentpipe_service::{CheckStatus, Process, Server, Signals};
+use bentpipe_service::{CheckStatus, Http, Process, Server, Signals};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 

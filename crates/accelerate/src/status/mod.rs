@@ -3,14 +3,12 @@
 
 pub mod comparison;
 mod flow;
-mod http;
 mod messages;
 mod prometheus;
 mod records;
 
 pub use comparison::{Comparison, Groups, Verdict};
 pub use flow::{FlowPage, FlowStats};
-pub use http::Http;
 pub use messages::{GatewayCounters, NodeFigures, PAGE, Reply, Request, Status, WindowStats};
 pub use prometheus::metrics;
 pub use records::Records;

@@ -1,16 +1,14 @@
-//! Metrics in Prometheus's text format 0.0.4.
+//! Metrics of a gateway for Prometheus.
 //!
 //! Labels are the gateway's name, directions, and the reasons and causes defined by the gateway: their number
 //! is bounded by the program, not by traffic. Per-connection and per-subscriber data is in the flow records.
 
 use super::messages::{NodeFigures, Status, WindowStats};
-use core::fmt::Write as _;
-
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+use bentpipe_service::metrics::Page;
 
 /// All metrics of a gateway.
 pub fn metrics(status: &Status) -> String {
-    let mut page = Page { out: String::new(), name: escaped(&status.name) };
+    let mut page = Page::new("bentpipe_gateway_", "gateway", &status.name);
     let figures = &status.figures;
     page.one("uptime_seconds", "Time since the gateway began.", status.uptime_s);
     page.one("accelerating", "0 while everything passes.", f64::from(u8::from(status.bypass.is_none())));
@@ -54,7 +52,7 @@ pub fn metrics(status: &Status) -> String {
             page.one("gain_ratio_high", "Upper end of its 95 % confidence interval.", high);
         }
     }
-    page.out
+    page.into_text()
 }
 
 /// Metrics of flow routers: the counter of each, the name of its metric, and what it is.
@@ -78,39 +76,6 @@ fn flow_routers(page: &mut Page, routers: &[NodeFigures]) {
         let values: Vec<_> = routers.iter().map(|router| (router.name.as_str(), of(router))).collect();
         page.many(metric, help, "direction", &values);
     }
-}
-
-struct Page {
-    out: String,
-    name: String,
-}
-
-impl Page {
-    fn head(&mut self, metric: &str, help: &str) {
-        let kind = if metric.ends_with("_total") { "counter" } else { "gauge" };
-        let _ = writeln!(self.out, "# HELP bentpipe_gateway_{metric} {help}");
-        let _ = writeln!(self.out, "# TYPE bentpipe_gateway_{metric} {kind}");
-    }
-
-    fn one(&mut self, metric: &str, help: &str, value: f64) {
-        self.head(metric, help);
-        let _ = writeln!(self.out, "bentpipe_gateway_{metric}{{gateway=\"{}\"}} {value}", self.name);
-    }
-
-    fn many(&mut self, metric: &str, help: &str, label: &str, values: &[(impl AsRef<str>, u64)]) {
-        self.head(metric, help);
-        for (key, value) in values {
-            let (name, key) = (&self.name, escaped(key.as_ref()));
-            let _ = writeln!(
-                self.out,
-                "bentpipe_gateway_{metric}{{gateway=\"{name}\",{label}=\"{key}\"}} {value}"
-            );
-        }
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

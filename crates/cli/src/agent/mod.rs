@@ -4,7 +4,7 @@ mod show;
 
 use crate::gateway::log;
 use crate::input;
-use crate::outcome::{BAD_INPUT, Failure, print};
+use crate::outcome::{BAD_INPUT, Failure, print_as};
 use bentpipe_accelerate::deploy::RUN_FOLDER;
 use bentpipe_agent::deploy::{self, Deployment};
 use bentpipe_agent::status::{Reply, Request};
@@ -71,7 +71,7 @@ pub(crate) fn run(agent: &Agent) -> Result<u8, Failure> {
     let text = match &agent.action {
         Action::Check { file } => {
             let check = deploy::check(&read(file)?, &registry);
-            print(&show::check(&file.display().to_string(), &check, agent.json)?)?;
+            print_as(&show::check(&file.display().to_string(), &check, agent.json)?, agent.json)?;
             return Ok(if check.site.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file } => {
@@ -94,7 +94,7 @@ pub(crate) fn run(agent: &Agent) -> Result<u8, Failure> {
             if done.is_empty() { "nothing to undo\n".to_owned() } else { done.join("\n") + "\n" }
         }
     };
-    print(&text).map(|()| 0)
+    print_as(&text, agent.json).map(|()| 0)
 }
 
 /// Reads an agent file; an error in it is an input error.

@@ -5,7 +5,7 @@ mod vary;
 use crate::expect::Expect;
 use crate::input::{self, Input};
 use crate::options::OptionValue;
-use crate::outcome::{Failure, NOT_FOUND, print, print_message, to_json};
+use crate::outcome::{Failure, NOT_FOUND, print_as, print_message, to_json};
 use crate::progress::{Words, print_summary, with_progress};
 use bentpipe_os::Clock;
 use bentpipe_scenario::{DEFAULT_SEEDS, Diagnostic, Files, Source, SweepSpec};
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Find) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
         print_summary(found.summary, out, Some(PAGE), clock);
     }
-    print(&answer(&found, &search, args.json)?)?;
+    print_as(&answer(&found, &search, args.json)?, args.json)?;
     Ok(if found.crossing.is_some() { 0 } else { NOT_FOUND })
 }
 

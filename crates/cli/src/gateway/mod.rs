@@ -4,7 +4,7 @@ mod show;
 mod top;
 
 use crate::input;
-use crate::outcome::{BAD_INPUT, Failure, print, print_message};
+use crate::outcome::{BAD_INPUT, Failure, print_as, print_message};
 use bentpipe_accelerate::deploy::{
     self, Deployment, Event, GatewayEngine, Level, PassThrough, RUN_FOLDER, Start,
 };
@@ -100,7 +100,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
         Action::Check { file, replace } => {
             let check = deploy::check(&read(file)?, &registry);
             let check = if *replace { check.besides_running() } else { check };
-            print(&show::check(&file.display().to_string(), &check, gateway.json)?)?;
+            print_as(&show::check(&file.display().to_string(), &check, gateway.json)?, gateway.json)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
@@ -126,7 +126,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
         }
         Action::Top { once } => top::run(&mut connect(&registry, name)?, *once)?,
     };
-    print(&text).map(|()| 0)
+    print_as(&text, gateway.json).map(|()| 0)
 }
 
 /// Reads a gateway file; an error in it is an input error.

@@ -168,6 +168,17 @@ pub(super) fn row(flow: &FlowStats) -> String {
     cells([&flow.lan, &flow.satellite, &treatment, &rtt, &goodput, &window, &shown, &lost])
 }
 
+/// Returns the two ends of a row, and its figures, each with its name.
+pub(super) fn figures(flow: &FlowStats) -> (String, Vec<String>) {
+    let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
+    let rtt = flow.rtt_ms.map(|ms| format!("RTT {ms:.0} ms"));
+    let goodput = flow.goodput_bps.map(|bps| rate(bps as f64));
+    let rest = [("window", flow.window_bytes), ("shown", flow.shown_bytes), ("lost", flow.lost)];
+    let rest = rest.map(|(name, n)| format!("{name} {n}"));
+    let all = [treatment].into_iter().chain(rtt).chain(goodput).chain(rest).collect();
+    (format!("{} - {}", flow.lan, flow.satellite), all)
+}
+
 fn cells([lan, satellite, treatment, rtt, goodput, window, shown, lost]: [&str; 8]) -> String {
     format!("{lan:24} {satellite:24} {treatment:14} {rtt:>8} {goodput:>12} {window:>9} {shown:>9} {lost:>6}")
 }

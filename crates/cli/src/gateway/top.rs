@@ -1,9 +1,10 @@
 //! `bentpipe gateway top`: shows a running gateway in the terminal, updated a few times a second.
 
-use super::show::{heading, look, page, row};
+use super::show::{figures, heading, look, page, row};
 use crate::link::{rate, time};
+use crate::locale;
 use crate::outcome::Failure;
-use crate::top::screen::{BOLD, FAINT, WARNING, add_rows, meter, plain, watch};
+use crate::top::screen::{self, BOLD, FAINT, WARNING, add_rows, meter, plain, watch, wrapped};
 use bentpipe_accelerate::status::{FlowPage, FlowStats, Reply, Status, Verdict};
 use bentpipe_service::Client;
 use ratatui::style::{Color, Style};
@@ -15,17 +16,33 @@ const MOST: usize = 200;
 pub(super) fn run(client: &mut Client<Reply>, once: bool) -> Result<String, Failure> {
     let now = both(client)?;
     if once {
-        return Ok(plain(&lines(&now, u16::MAX), usize::MAX));
+        return Ok(plain(&lines(&now, locale::columns().max(heading().len()), u16::MAX)));
     }
     let help = "bentpipe gateway top --once prints it once, bentpipe gateway status --json for programs";
-    watch(("bentpipe gateway top", help, "gateway"), usize::MAX, now, || both(client), lines)
+    watch(("bentpipe gateway top", help, "gateway"), now, || both(client), lines)
 }
 
 fn both(client: &mut Client<Reply>) -> Result<(Status, FlowPage), Failure> {
     Ok((look(client)?, page(client, 0, MOST)?))
 }
 
-fn lines((status, page): &(Status, FlowPage), height: u16) -> Vec<Line<'static>> {
+fn lines((status, page): &(Status, FlowPage), columns: usize, height: u16) -> Vec<Line<'static>> {
+    let mut out: Vec<_> = top(status, columns).iter().flat_map(|line| wrapped(line, columns)).collect();
+    if !page.flows.is_empty() {
+        let heading = if heading().len() <= columns { heading() } else { "connections".to_owned() };
+        out.extend([Line::default(), Line::styled(heading, BOLD)]);
+        let style = |flow: &FlowStats| if flow.why_passing.is_some() { FAINT } else { Style::new() };
+        let rows = page.flows.iter().map(|flow| {
+            let (name, figures) = figures(flow);
+            screen::row(row(flow), &name, &figures, style(flow), columns)
+        });
+        add_rows(&mut out, height, rows.collect(), page.all);
+    }
+    out
+}
+
+/// The lines above the connections.
+fn top(status: &Status, columns: usize) -> Vec<Line<'static>> {
     let figures = &status.figures;
     let mut out = vec![Line::from(vec![
         Span::styled(format!("bentpipe gateway {}", status.name), BOLD),
@@ -48,7 +65,7 @@ fn lines((status, page): &(Status, FlowPage), height: u16) -> Vec<Line<'static>>
     match status.rate_bps {
         Some(bps) => {
             let text = format!("{} of {}", rate(lan), rate(bps as f64));
-            out.push(meter("  to satellite  ", lan / bps as f64, Color::Cyan, &text));
+            out.extend(meter("  to satellite  ", lan / bps as f64, Color::Cyan, &text, columns));
         }
         None => out.push(Line::from(format!("  to satellite  {}", rate(lan)))),
     }
@@ -60,12 +77,6 @@ fn lines((status, page): &(Status, FlowPage), height: u16) -> Vec<Line<'static>>
     let style = if figures.lost > 0 { Style::new().fg(Color::Yellow) } else { Style::new() };
     let text = format!("  hop           {} lost, {} sent again", figures.lost, figures.repaired);
     out.push(Line::styled(text, style));
-    if !page.flows.is_empty() {
-        out.extend([Line::default(), Line::styled(heading(), BOLD)]);
-        let style = |flow: &FlowStats| if flow.why_passing.is_some() { FAINT } else { Style::new() };
-        let rows = page.flows.iter().map(|flow| Line::styled(row(flow), style(flow))).collect();
-        add_rows(&mut out, height, rows, page.all);
-    }
     out
 }
 
@@ -80,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_gateway_as_a_picture() {
-        let text = plain(&lines(&sample(), u16::MAX), usize::MAX);
+        let text = plain(&lines(&sample(), 200, u16::MAX));
         let wanted = "\
 bentpipe gateway gateway  routed  71.2 s   q quits
 
@@ -100,11 +111,38 @@ bentpipe gateway gateway  routed  71.2 s   q quits
         comparison.verdict = Verdict::Slower;
         now.0.sample = Some(comparison);
         let mut terminal = Terminal::new(TestBackend::new(80, 10)).unwrap();
-        terminal.draw(|frame| draw(&lines(&now, frame.area().height), frame)).unwrap();
+        terminal
+            .draw(|frame| draw(&lines(&now, frame.area().width.into(), frame.area().height), frame))
+            .unwrap();
         assert_eq!(terminal.backend().buffer().cell((0, 1)).map(|c| c.fg), Some(Color::Red));
         for (columns, rows) in [(1, 1), (0, 0), (10, 3), (300, 5)] {
             let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-            terminal.draw(|frame| draw(&lines(&now, frame.area().height), frame)).unwrap();
+            terminal
+                .draw(|frame| draw(&lines(&now, frame.area().width.into(), frame.area().height), frame))
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn narrow_screens_have_every_figure() {
+        for columns in [80, 40] {
+            let text = plain(&lines(&sample(), columns, u16::MAX));
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+            for figure in [
+                "23.9 Mbit/s of 24 Mbit/s",
+                "400 kbit/s",
+                "12 accelerated",
+                "7 lost",
+                "9 sent again",
+                "10.0.0.1:40112 - 192.0.2.1:443\n",
+                "RTT 1003 ms",
+                "23 Mbit/s",
+                "window 65535",
+                "shown 3100000",
+                "lost 9",
+            ] {
+                assert!(text.contains(figure), "{columns} columns: {figure}\n{text}");
+            }
         }
     }
 
@@ -113,7 +151,7 @@ bentpipe gateway gateway  routed  71.2 s   q quits
         let mut now = sample();
         now.1.flows = vec![now.1.flows[0].clone(); 50];
         now.1.all = 1000;
-        let lines = lines(&now, 20);
+        let lines = lines(&now, 200, 20);
         assert_eq!(lines.len(), 20);
         let rows = lines.len() - 1 - 8;
         let last: String = lines[19].spans.iter().map(|s| s.content.as_ref()).collect();

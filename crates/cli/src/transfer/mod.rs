@@ -5,7 +5,7 @@ pub(crate) mod receive;
 pub(crate) mod send;
 
 use crate::input::name_and_value;
-use crate::outcome::{Failure, print, print_message};
+use crate::outcome::{Failure, print_as, print_message};
 use bentpipe_base::Duration;
 use bentpipe_live::transfer::parse_options;
 use bentpipe_report::FlowReport;
@@ -86,7 +86,10 @@ impl ReportOutputs<'_> {
         });
         let text = if self.common.json { json } else { report.to_text() };
         if to_stdout {
-            print(&text)?;
+            print_as(&text, self.common.json)?;
+        } else if self.common.json {
+            // nobody to tell if it fails
+            let _ = writeln!(io::stderr(), "{text}");
         } else {
             print_message(&text);
         }

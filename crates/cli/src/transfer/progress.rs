@@ -2,6 +2,7 @@
 //! this process is not in its foreground: of two ends that `bentpipe emulate` runs on one terminal, only the
 //! near one is.
 
+use crate::locale;
 use bentpipe_live::transfer::TransferProgress;
 use core::fmt::Write as _;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -26,7 +27,8 @@ impl Progress {
             None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
         };
         if let Ok(style) = ProgressStyle::with_template(form) {
-            bar.set_style(style);
+            let plain = !locale::is_utf8();
+            bar.set_style(if plain { style.progress_chars("#>.").tick_chars("-\\|/ ") } else { style });
         }
         if tcgetpgrp(io::stderr()).is_ok_and(|foreground| foreground != getpgrp()) {
             bar.set_draw_target(ProgressDrawTarget::hidden());

@@ -12,6 +12,7 @@ pub(crate) fn program() -> Command {
     command
 }
 
+#[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn bentpipe<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Output {
     program().args(args).output().expect("it starts")
 }

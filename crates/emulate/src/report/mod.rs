@@ -16,13 +16,14 @@ pub(crate) use live::assemble;
 pub(crate) use watch::Watch;
 
 use crate::flows::FlowResults;
+use crate::session::ends;
 use bentpipe_base::{Instant, Size};
 use bentpipe_live::Outcome;
 use bentpipe_live::thread::Install;
 use bentpipe_os::Clock;
 use bentpipe_report::Report;
 use bentpipe_results::{Error, make_folder};
-use bentpipe_scenario::{CaptureSpec, Direction, Scenario};
+use bentpipe_scenario::{CaptureSpec, Direction, LinkSpec, Scenario};
 use bentpipe_sim::Record;
 use capture::Capture;
 use std::path::{Path, PathBuf};
@@ -33,11 +34,38 @@ const LIMIT: Size = Size(256 << 20);
 /// Most captures of a scenario.
 const MOST_CAPTURES: usize = 64;
 
-/// Adds captures for all other directions to `scenario`, up to the limit.
-pub fn capture_everything(scenario: &mut Scenario) {
+/// Which links are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// That of the host where commands run.
+    Near,
+    /// That of the host at the other end.
+    Far,
+    /// Those of both.
+    Ends,
+    /// All.
+    All,
+}
+
+impl Place {
+    fn has(self, link: &LinkSpec, scenario: &Scenario) -> bool {
+        let touches = |node: usize| link.a == node || link.b == node;
+        let ends = || ends(scenario).map(|nodes| nodes.map(touches));
+        match self {
+            Self::All => true,
+            Self::Near => ends().is_some_and(|[near, _]| near),
+            Self::Far => ends().is_some_and(|[_, far]| far),
+            Self::Ends => ends().is_some_and(|[near, far]| near || far),
+        }
+    }
+}
+
+/// Adds captures to `scenario` for both directions of the links at `place` that have none, up to the limit.
+pub fn capture(scenario: &mut Scenario, place: Place) {
     let (from, to) = (Instant::ZERO, Instant::ZERO + scenario.duration);
-    for index in 0..2 * scenario.links.len() {
-        let at = Direction { link: index / 2, backward: index % 2 == 1 };
+    let links: Vec<usize> =
+        (0..scenario.links.len()).filter(|i| place.has(&scenario.links[*i], scenario)).collect();
+    for at in links.into_iter().flat_map(|link| [false, true].map(|backward| Direction { link, backward })) {
         let known = scenario.captures.iter().any(|c| c.link == at);
         if !known && scenario.captures.len() < MOST_CAPTURES {
             scenario.captures.push(CaptureSpec { link: at, from, to, snap: SNAP, limit: LIMIT });

@@ -30,6 +30,7 @@ impl Session {
         let _lock = self.lock.take().map_or_else(|| registry::lock(&self.registry), Ok);
         // the DNS forwarder first: it uses what is removed next
         self.forwarder = None;
+        self.connector = None;
         if self.entry.uplink.is_some() {
             // another session may have added settings to undo to our entry
             let written = self.registry.entry(&self.id).and_then(|entry: Entry| entry.uplink);

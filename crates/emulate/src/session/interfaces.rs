@@ -11,12 +11,21 @@ use std::io;
 /// Time limit for an interface to come up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sets a host's addresses and its default route over the link. Called in its namespace.
-pub(super) fn attach(addresses: &[IpAddr]) -> Result<(), Error> {
+/// Sets a host's addresses. Called in its namespace.
+pub(super) fn set_addresses(addresses: &[IpAddr]) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     netlink.set_up(INTERFACE)?;
     for &address in addresses {
         netlink.add_address(INTERFACE, address)?;
+    }
+    Ok(())
+}
+
+/// Sets a host's addresses and its default route over the link. Called in its namespace.
+pub(super) fn attach(addresses: &[IpAddr]) -> Result<(), Error> {
+    set_addresses(addresses)?;
+    let mut netlink = Netlink::open()?;
+    for &address in addresses {
         let everywhere: IpAddr =
             if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let (to, metrics) = ((everywhere, 0), Metrics::default());

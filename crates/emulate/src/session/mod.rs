@@ -18,11 +18,11 @@ mod open;
 mod programs;
 
 pub use interfaces::wait_until_up;
-pub(crate) use open::veth_pair;
+pub(crate) use open::{ends, veth_pair};
 pub(crate) use programs::{ProgramMode, check_program, listen};
 
 use crate::registry::{Entry, HostEntry};
-use crate::uplink::Forwarder;
+use crate::uplink::{Forwarder, Rootless};
 use bentpipe_os::netlink::Mac;
 use bentpipe_service::{Lock, Registry};
 use std::os::fd::OwnedFd;
@@ -74,6 +74,8 @@ pub(crate) struct Session {
     programs: Vec<programs::Running>,
     /// Answers questions about names behind an uplink.
     forwarder: Option<Forwarder>,
+    /// Connects the far network of an ordinary user.
+    connector: Option<Rootless>,
     /// Held while the session is being created.
     lock: Option<Lock>,
     ended: bool,

@@ -33,7 +33,7 @@ pub(super) fn add_outer_routes(enclosing: &Entry, registry: &Registry, new: &[Ip
     let all: Vec<Entry> = registry.entries();
     let mut name = Some(enclosing.id.clone());
     while let Some(entry) = name.as_ref().and_then(|name| all.iter().find(|e| e.id == *name)) {
-        for host in entry.hosts.iter().filter(|h| !h.own) {
+        for host in entry.hosts.iter().filter(|h| !h.own || h.outlet) {
             let fault = |e| Error::system(format!("{}, a network further out", host.attached), e);
             let network = namespace::open(Path::new(&host.attached)).map_err(fault)?;
             namespace::in_network(&network, || add_host_routes(&host.interface, new)).map_err(fault)??;

@@ -1,10 +1,11 @@
 //! Creating a session.
 
-use super::interfaces::{add_host_routes, attach, wait_until_up};
+use super::interfaces::{add_host_routes, attach, set_addresses, wait_until_up};
 use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost, nested};
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::registry::{self, Entry, HostEntry};
+use crate::uplink::Rootless;
 use crate::{etc, fixes, leftovers, uplink};
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{capability, namespace, process, sysctl};
@@ -36,38 +37,24 @@ impl Session {
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
         let enclosing = nested::enclosing(&registry, &home)?;
         let entry = new_entry(plan, nodes.len(), uplink, &registry, enclosing.as_ref())?;
-        if uplink && enclosing.is_some() {
-            return Err(Error::Uplink("this is already behind a link; start it outside".to_owned()));
+        if uplink {
+            let is_inner = enclosing.is_some();
+            let inner = || Error::Uplink("this is already behind a link; start it outside".to_owned());
+            if is_inner { Err(inner()) } else { uplink::check() }?;
         }
-        let rootless = privileges(uplink)?;
-        let off = |name: &str| sysctl::read(name).map_or(true, |value| value == "1");
-        let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
-            && !(uplink && off("net/ipv6/conf/all/disable_ipv6"));
-        let path = |fd: &OwnedFd| format!("/proc/{}/fd/{}", entry.process.pid, fd.as_raw_fd());
-        let mut hosts = Vec::new();
-        for (i, node) in nodes.into_iter().enumerate() {
-            let outside = i == far && (uplink || enclosing.is_some());
-            let (network, mut addresses) = match &enclosing {
-                _ if !outside => (make_host(ipv6, rootless)?, Vec::new()),
-                Some(enclosing) => nested::outermost(enclosing)?,
-                None => (home.try_clone().map_err(|e| Error::system("a descriptor", e))?, Vec::new()),
-            };
-            if !outside || uplink {
-                let index = entry.slot * SLOT as u16 + i as u16;
-                addresses.extend(bentpipe_scenario::host_addresses(entry.depth, index));
-                addresses.truncate(1 + usize::from(ipv6));
-            }
-            let host = HostEntry {
-                name: plan.scenario.nodes[node].name.clone(),
-                addresses,
-                network: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
-                path: path(&network),
-                interface: String::new(),
-                attached: path(if outside { &home } else { &network }),
-                own: !outside,
-            };
-            hosts.push(SessionHost { entry: host, node, network, port: format!("p{i}") });
-        }
+        // an ordinary user's far network is one of the session, with a way out that needs no rights
+        let wants_connector = uplink && !capability::has(capability::NEEDED);
+        let connector = wants_connector.then(Rootless::prepare).transpose()?;
+        let uplink = uplink && connector.is_none();
+        let rootless = privileges()?;
+        let outlet = if connector.is_some() {
+            Outlet::Connector
+        } else if uplink {
+            Outlet::Machine
+        } else {
+            Outlet::None
+        };
+        let hosts = make_hosts(plan, &entry, (&nodes, far), (&home, enclosing.as_ref()), (outlet, rootless))?;
         make_relay_network()?;
         let mut session = Self {
             id: entry.id.clone(),
@@ -80,6 +67,7 @@ impl Session {
             entry,
             programs: Vec::new(),
             forwarder: None,
+            connector: None,
             lock: Some(lock),
             ended: false,
         };
@@ -87,6 +75,9 @@ impl Session {
         session.register()?;
         if uplink {
             session.add_uplink()?;
+        }
+        if let Some(connector) = connector {
+            session.connect(connector)?;
         }
         session.lock = None;
         process::adopt_orphans().map_err(|e| Error::system("adopting orphans", e))?;
@@ -107,7 +98,15 @@ impl Session {
                 middle.add_veth(&veth_pair(port, INTERFACE, network))?;
                 middle.set_up(port)?;
                 INTERFACE.clone_into(&mut host.interface);
-                in_network(&*network, || attach(&host.addresses))??;
+                in_network(&*network, || {
+                    if !host.outlet {
+                        return attach(&host.addresses);
+                    }
+                    set_addresses(&host.addresses)?;
+                    let others: Vec<IpAddr> =
+                        own.iter().copied().filter(|address| !host.addresses.contains(address)).collect();
+                    add_host_routes(INTERFACE, &others)
+                })??;
                 continue;
             }
             // not our network: use any free name
@@ -146,6 +145,18 @@ impl Session {
             .map_err(|e| Error::system(path.display().to_string(), e))
     }
 
+    /// Connects the far network with the machine's, as an ordinary user can.
+    fn connect(&mut self, mut connector: Rootless) -> Result<(), Error> {
+        // recorded before it is used, so that it can be ended after a crash
+        self.entry.connector = Some(connector.process());
+        self.registry.write(&self.entry)?;
+        let far = &self.hosts[self.far];
+        in_network(&far.network, || connector.connect(&far.entry.path))??;
+        connector.names(&self.registry.file(&self.id, "resolv"))?;
+        self.connector = Some(connector);
+        Ok(())
+    }
+
     /// Connects the machine's own network.
     fn add_uplink(&mut self) -> Result<(), Error> {
         let HostEntry { interface, addresses, .. } = &self.hosts[self.far].entry;
@@ -162,6 +173,64 @@ impl Session {
         self.forwarder = uplink::names(&self.home, &resolv, addresses)?;
         Ok(())
     }
+}
+
+/// What is behind the far end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outlet {
+    /// Nothing, or the far end of an outer link.
+    None,
+    /// The machine's own network.
+    Machine,
+    /// A program of an ordinary user.
+    Connector,
+}
+
+/// Creates the namespaces of the hosts, `nodes` of the scenario, of which the one at `far` may be outside.
+fn make_hosts(
+    plan: &Plan,
+    entry: &Entry,
+    (nodes, far): (&[usize], usize),
+    (home, enclosing): (&OwnedFd, Option<&Entry>),
+    (outlet, rootless): (Outlet, bool),
+) -> Result<Vec<SessionHost>, Error> {
+    let uplink = outlet == Outlet::Machine;
+    let off = |name: &str| sysctl::read(name).map_or(true, |value| value == "1");
+    let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+        && !(uplink && off("net/ipv6/conf/all/disable_ipv6"));
+    let path = |fd: &OwnedFd| format!("/proc/{}/fd/{}", entry.process.pid, fd.as_raw_fd());
+    let mut hosts = Vec::new();
+    for (i, &node) in nodes.iter().enumerate() {
+        let outside = i == far && (uplink || enclosing.is_some());
+        let (network, mut addresses) = match enclosing {
+            _ if !outside => (make_host(ipv6, rootless)?, Vec::new()),
+            Some(enclosing) => nested::outermost(enclosing)?,
+            None => (home.try_clone().map_err(|e| Error::system("a descriptor", e))?, Vec::new()),
+        };
+        if !outside || uplink {
+            let index = entry.slot * SLOT as u16 + i as u16;
+            addresses.extend(bentpipe_scenario::host_addresses(entry.depth, index));
+            addresses.truncate(1 + usize::from(ipv6));
+        }
+        let host = HostEntry {
+            name: plan.scenario.nodes[node].name.clone(),
+            addresses,
+            network: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
+            path: path(&network),
+            interface: String::new(),
+            attached: path(if outside { home } else { &network }),
+            own: !outside,
+            outlet: i == far && outlet == Outlet::Connector,
+        };
+        hosts.push(SessionHost { entry: host, node, network, port: format!("p{i}") });
+    }
+    Ok(hosts)
+}
+
+/// Indices of `near` and `far` among a scenario's nodes.
+pub(crate) fn ends(scenario: &Scenario) -> Option<[usize; 2]> {
+    let (nodes, near, far) = hosts_of(scenario);
+    Some([*nodes.get(near)?, *nodes.get(far)?])
 }
 
 /// Indices of the hosts among a scenario's nodes; and among these, of `near` and `far`: the receiver of the
@@ -229,12 +298,9 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Makes sure that we may create namespaces and interfaces; true if that needed a user namespace.
-fn privileges(uplink: bool) -> Result<bool, Error> {
+fn privileges() -> Result<bool, Error> {
     if capability::has(capability::NEEDED) {
         return Ok(false);
-    }
-    if uplink {
-        return Err(Error::UplinkNeedsRoot);
     }
     namespace::new_user().map_err(|error| Error::UserNamespace(error, fixes::help_lines()))?;
     capability::keep_over_exec().map_err(|e| Error::system("keeping capabilities", e))?;

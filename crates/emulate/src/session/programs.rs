@@ -2,6 +2,7 @@
 
 use super::{FAR_VARIABLE, SESSION_VARIABLE, Session};
 use crate::error::Error;
+use crate::far::End;
 use bentpipe_service::Signals;
 use rustix::io::dup;
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, kill_process_group, wait};
@@ -51,7 +52,8 @@ impl Session {
         command.arg("--report-fd").arg(report.as_raw_fd().to_string());
         command.arg("--parent").arg(self.entry.process.pid.to_string());
         command.arg("--hosts").arg(self.registry.file(&self.id, "hosts"));
-        if self.entry.uplink.is_some() && self.hosts[host].entry.own {
+        let names = self.entry.uplink.is_some() || self.connector.is_some();
+        if names && self.hosts[host].entry.own {
             command.arg("--resolv").arg(self.registry.file(&self.id, "resolv"));
         }
         command.arg("--").args(argv);
@@ -73,15 +75,15 @@ impl Session {
         Ok(pid)
     }
 
-    /// Returns the programs that have ended since the last call, with their exit status as shells report it,
-    /// and those that were stopped, as by Ctrl-Z, without one. Also reaps adopted orphans.
-    pub(crate) fn program_events(&mut self) -> Vec<(i32, Option<u8>)> {
+    /// Returns the programs that have ended since the last call, and those that were stopped, as by Ctrl-Z,
+    /// without an end. Also reaps adopted orphans.
+    pub(crate) fn program_events(&mut self) -> Vec<(i32, Option<End>)> {
         let mut all = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             let pid = pid.as_raw_nonzero().get();
             let ended = match (status.exit_status(), status.terminating_signal()) {
-                (Some(status), _) => Some(status as u8),
-                (_, Some(signal)) => Some((128 + signal) as u8),
+                (Some(status), _) => Some(End::Exited(status)),
+                (_, Some(signal)) => Some(End::Killed(signal)),
                 _ if status.stopped() => None,
                 _ => continue,
             };

@@ -6,10 +6,12 @@
 //! namespace and goes with that.
 
 mod dns;
+mod rootless;
 mod rules;
 mod settings;
 
 pub(crate) use dns::Forwarder;
+pub(crate) use rootless::{Rootless, connector};
 
 use crate::error::Error;
 use crate::etc;
@@ -30,9 +32,13 @@ pub(crate) fn free_depth(most: u8) -> Result<u8, Error> {
     (0..most).find(|depth| !taken(*depth)).ok_or_else(|| Error::Uplink(full.to_owned()))
 }
 
+/// Checks that what every uplink needs is installed.
+pub(crate) fn check() -> Result<(), Error> {
+    rules::check()
+}
+
 /// Returns the changes to make. Called in the network of the machine.
 pub(crate) fn plan(interface: &str, others: &[Entry]) -> Result<Undo, Error> {
-    rules::check()?;
     Ok(Undo {
         network: namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?,
         table: Some(format!("bentpipe_{}", std::process::id())),

@@ -7,7 +7,7 @@ mod feed;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_driver::LiveNetwork;
 use bentpipe_emulate::flows::FlowResults;
-use bentpipe_emulate::report::{Recording, capture_everything};
+use bentpipe_emulate::report::{Place, Recording, capture};
 use bentpipe_live::relay::Names;
 use bentpipe_live::{Outcome, Timing};
 use bentpipe_os::Clock;
@@ -103,7 +103,7 @@ fn tshark(test: &str, file: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> 
 fn tshark_finds_every_packet_whole_with_right_checksums_and_the_cause_of_each_drop() {
     let dir = folder("hand_fed");
     let mut scenario = scenario(LINK);
-    capture_everything(&mut scenario);
+    capture(&mut scenario, Place::All);
     let (report, delivered) = recorded(&dir, &scenario);
     let link = &report.links[0];
     let fields = [
@@ -146,7 +146,7 @@ fn tshark_finds_every_packet_whole_with_right_checksums_and_the_cause_of_each_dr
 fn a_super_packet_that_passes_whole_is_recorded_as_the_packets_it_would_be_cut_into() {
     let dir = folder("hand_fed_whole");
     let mut scenario = scenario("rate = \"100 Gbit/s\"\ndelay = \"0 ms\"\nbuffer = \"100 packets\"");
-    capture_everything(&mut scenario);
+    capture(&mut scenario, Place::All);
     let (report, arrivals) = recorded(&dir, &scenario);
     assert_eq!((report.links[0].packets, arrivals), (200, 200), "super-packets");
     let fields = ["frame.len", "tcp.checksum.status", "udp.checksum.status"];
@@ -163,7 +163,7 @@ fn a_super_packet_that_passes_whole_is_recorded_as_the_packets_it_would_be_cut_i
 fn the_folder_is_that_of_a_simulated_run_and_says_what_a_live_one_has_to_say() {
     let dir = folder("hand_fed_folder");
     let mut scenario = scenario(LINK);
-    capture_everything(&mut scenario);
+    capture(&mut scenario, Place::All);
     let (report, _) = recorded(&dir, &scenario);
     for name in [
         "report.html",

@@ -45,7 +45,13 @@ impl Job {
 
     /// Starts shell scripts at the ends of the first flow instead of the flows. The run ends with `near`.
     pub(super) fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
-        Self::run(rig, RunKind::Live, file, seed, &["--far", far, "--", "sh", "-c", near])
+        Self::run(
+            rig,
+            RunKind::Live,
+            file,
+            seed,
+            &["--far", far, "--far-ready", "off", "--", "sh", "-c", near],
+        )
     }
 
     fn run(rig: &Rig, how: RunKind, file: &str, seed: u64, more: &[&str]) -> Outcome<Self> {

@@ -98,7 +98,7 @@ impl Bed {
         let mut command = Command::new(&self.bentpipe);
         command.current_dir(metadata::root()).arg("emulate").arg(format!("scenarios/{scenario}.toml"));
         command.arg("--seed").arg(seed.to_string()).arg("--out").arg(self.file("session"));
-        command.args(["--far", &send, "--", "sh", "-c", &receive]);
+        command.args(["--far", &send, "--far-ready", "off", "--", "sh", "-c", &receive]);
         output(&format!("emulate {scenario}, seed {seed}"), &mut command)?;
         let read = |name| fs::read(self.file(name)).map_err(|e| format!("{name}: {e}"));
         if read("source")? != read("copy")? {

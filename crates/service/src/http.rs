@@ -1,10 +1,10 @@
 //! Answers only `GET` and `HEAD` of `/metrics`, one request per connection (HTTP/1.1, RFC 9112, with
 //! `Connection: close`).
 //!
-//! Limits on the number of clients, the length of requests and the time keep clients from blocking the
-//! gateway or filling its memory.
+//! Limits on the number of clients, the length of requests and the time keep clients from blocking a
+//! service or filling its memory.
 
-use super::prometheus::CONTENT_TYPE;
+use crate::metrics::CONTENT_TYPE;
 use bentpipe_os::clock::monotonic;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
