@@ -5,9 +5,5 @@ mod python;
 use super::Part;
 use super::list::{List, Outcome, Setup};
 
-pub(super) const PARTS: [Part; 4] = [
-    ("venv", python::venv),
-    ("cost", python::cost),
-    ("table", python::table),
-    ("scheme", python::scheme),
-];
+pub(super) const PARTS: [Part; 4] =
+    [("venv", python::venv), ("cost", python::cost), ("table", python::table), ("scheme", python::scheme)];
