@@ -21,7 +21,7 @@ AREA ?= engine
 PARTS ?=
 LONG ?=
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf wheel python-test python-check need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf wheel python-install python-test python-check need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -35,7 +35,7 @@ help:
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
-	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers|reach [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make wheel      the Python package, in target/wheels; needs python3 with venv, and fetches maturin' \
 	  'make python-test, python-check   tests, and types and lints, of the Python package' \
 	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
@@ -108,8 +108,10 @@ wheel: need-cargo $(VENV)/maturin
 	rm -f target/wheels/bentpipe-*.whl
 	$(VENV)/bin/maturin build --manifest-path python/Cargo.toml --profile wheel --out target/wheels
 
-python-test: wheel $(VENV)/tools
+python-install: wheel $(VENV)/tools
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps target/wheels/bentpipe-*.whl
+
+python-test: python-install
 	cd python && $(abspath $(VENV))/bin/pytest -p no:cacheprovider $(PYTEST_ARGS)
 
 python-check: need-lints $(VENV)/tools

@@ -6,11 +6,14 @@
 #![allow(clippy::needless_pass_by_value, reason = "Python hands over values of its own")]
 
 mod error;
+mod events;
 mod find;
+mod gym;
 mod json;
 mod lists;
 mod run;
 mod scenario;
+mod scheme;
 mod sweep;
 mod table;
 mod watch;
@@ -21,13 +24,19 @@ mod _native {
     use std::ffi::OsString;
 
     #[pymodule_export]
+    use super::events::{Ack, Loss, Path, Start};
+    #[pymodule_export]
     use super::find::find;
+    #[pymodule_export]
+    use super::gym::{Episode, Step};
     #[pymodule_export]
     use super::lists::schemes;
     #[pymodule_export]
     use super::run::{Report, run};
     #[pymodule_export]
     use super::scenario::{Scenario, shipped};
+    #[pymodule_export]
+    use super::scheme::SchemeObject;
     #[pymodule_export]
     use super::sweep::Sweep;
     #[pymodule_export]

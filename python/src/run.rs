@@ -5,11 +5,13 @@ use crate::json::to_python;
 use crate::scenario::Scenario;
 use crate::table::{Table, series};
 use crate::watch::{Watch, engine};
+use bentpipe_os::Clock;
 use bentpipe_report::Metric;
 use bentpipe_sim::{Record, RecordOptions, run_while};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration as Time;
 
 /// The results of a run.
 #[pyclass(frozen, module = "bentpipe._native")]
@@ -18,6 +20,8 @@ pub(crate) struct Report {
     results: bentpipe_report::Report,
     /// The course of the run; recorded when it is first needed.
     record: OnceLock<Record>,
+    /// Time that the engine took.
+    took: Time,
 }
 
 /// Runs a scenario. `signals` says that this is Python's main thread.
@@ -33,13 +37,13 @@ pub(crate) fn run(
     if let Some(seed) = seed.filter(|seed| *seed != resolved.seed) {
         Arc::make_mut(&mut resolved).seed = seed;
     }
-    let (results, course) = course(py, &resolved, record, signals)?;
+    let ((results, course), took) = course(py, &resolved, record, signals)?;
     let record = OnceLock::new();
     if let Some(course) = course {
         // it is new, and so it is empty
         let _ = record.set(course);
     }
-    Ok(Report { scenario: resolved, results, record })
+    Ok(Report { scenario: resolved, results, record, took })
 }
 
 fn course(
@@ -47,15 +51,27 @@ fn course(
     scenario: &bentpipe_scenario::Scenario,
     record: bool,
     signals: bool,
-) -> PyResult<(bentpipe_report::Report, Option<Record>)> {
+) -> PyResult<((bentpipe_report::Report, Option<Record>), Time)> {
     let mut watch = Watch::new(signals, None);
     let options = record.then(RecordOptions::default);
-    let done = engine(py, || run_while(scenario, options.as_ref(), &mut || watch.go_on()))?;
-    done.ok_or_else(|| watch.error().unwrap_or_else(|| error::bug(py, "a run ended without a report")))
+    let (done, took) = engine(py, || {
+        let clock = Clock::start();
+        let done = run_while(scenario, options.as_ref(), &mut || watch.go_on());
+        (done, Time::from_nanos(clock.now().0))
+    })?;
+    let done =
+        done.ok_or_else(|| watch.error().unwrap_or_else(|| error::bug(py, "a run ended without a report")))?;
+    Ok((done, took))
 }
 
 #[pymethods]
 impl Report {
+    /// Time that the engine took, in seconds.
+    #[getter]
+    fn engine_s(&self) -> f64 {
+        self.took.as_secs_f64()
+    }
+
     /// The report as JSON, as `bentpipe sim --json` prints it.
     fn to_json(&self) -> String {
         self.results.to_json()
@@ -106,7 +122,7 @@ impl Report {
         if let Some(record) = self.record.get() {
             return Ok(record);
         }
-        let (_, record) = course(py, &self.scenario, true, signals)?;
+        let ((_, record), _) = course(py, &self.scenario, true, signals)?;
         Ok(self.record.get_or_init(|| record.unwrap_or_default()))
     }
 }

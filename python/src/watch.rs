@@ -1,13 +1,13 @@
 //! Runs the engine without Python's lock, and lets Python interrupt it.
 
-use crate::error;
+use crate::{error, scheme};
 use bentpipe_os::Clock;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Time;
 
 /// Time between two looks at Python's signals. Each needs Python's lock.
@@ -53,7 +53,7 @@ impl Watch {
     }
 
     pub(crate) fn go_on(&mut self) -> bool {
-        if self.error.is_some() || self.stop.as_ref().is_some_and(Stop::is_set) {
+        if self.error.is_some() || scheme::has_failed() || self.stop.as_ref().is_some_and(Stop::is_set) {
             return false;
         }
         if let Some(now) = self.clock.map(|clock| clock.now().0).filter(|now| *now >= self.next) {
@@ -69,9 +69,12 @@ impl Watch {
     }
 }
 
-/// Calls the engine without Python's lock. A panic is a bug of bentpipe, and becomes an exception.
+/// Calls the engine without Python's lock. A panic is a bug of bentpipe, and becomes an exception. An
+/// exception of a scheme that is written in Python is passed on.
 pub(crate) fn engine<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| error::bug(py, words(&*panic)))
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    scheme::take_failure().map_or(Ok(()), Err)?;
+    done.map_err(|panic| error::bug(py, words(&*panic)))
 }
 
 /// Calls `work` in another thread, without Python's lock, and lets a signal end it: `work` asks the
@@ -82,7 +85,15 @@ pub(crate) fn interruptible<T: Send>(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send,
 ) -> PyResult<T> {
     let stop = Stop::default();
-    let go_on = &|| !stop.is_set();
+    // the work may have threads of its own, each with a run whose scheme may raise an exception
+    let raised = Mutex::new(None);
+    let go_on = &|| {
+        if let Some(error) = scheme::take_failure() {
+            raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            stop.set();
+        }
+        !stop.is_set()
+    };
     let (mut watch, look) = (Watch::new(signals, None), Time::from_nanos(LOOK));
     let done = py.detach(|| {
         std::thread::scope(|scope| {
@@ -102,6 +113,7 @@ pub(crate) fn interruptible<T: Send>(
         })
     });
     watch.error().map_or(Ok(()), Err)?;
+    raised.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)?;
     done.map_err(|panic| error::bug(py, words(&*panic)))
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -121,3 +123,48 @@ def test_a_cluster_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'bentpipe\[ray\]'"):
         bentpipe.sweep("sharing", {"loss": [1e-3]}, seeds=1, executor="ray")
+
+
+DRIVER = """
+import sys, bentpipe
+if __name__ == "__main__":
+    scenario = bentpipe.Scenario.load("sharing").with_(duration="20 s")
+    axes = {"tcp": ["newreno", "cubic"], "loss": [1e-4, 1e-3]}
+    bentpipe.sweep(scenario, axes, int(sys.argv[3]), executor=sys.argv[1], out=sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["threads", "processes", "dask", "ray"])
+def test_a_driver_that_is_killed_loses_nothing_that_was_finished(
+    executor: str, tmp_path: Path, command: Command
+) -> None:
+    if executor in ("dask", "ray"):
+        pytest.importorskip("distributed" if executor == "dask" else "ray")
+    script, own = tmp_path / "driver.py", tmp_path / "own"
+    script.write_text(DRIVER)
+    child = subprocess.Popen(
+        [sys.executable, script, executor, own, str(SEEDS)], env={**os.environ, "RAY_ADDRESS": "local"}
+    )
+    while len(list(own.glob("runs/*.json"))) <= SEEDS:
+        assert child.poll() is None, "it ended too early"
+        time.sleep(0.005)
+    below_it = [pid for pid, _ in below(child.pid)]
+    child.kill()
+    child.wait()
+    # its workers end by themselves, after what they are at
+    until = time.monotonic() + 60
+    while any(is_running(pid) for pid in below_it) and time.monotonic() < until:
+        time.sleep(0.1)
+    made = {path: path.stat().st_mtime_ns for path in own.glob("runs/*.json")}
+    assert SEEDS < len(made) < 4 * SEEDS
+    check("threads", SEEDS, tmp_path, command)
+    assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in made.items()), "none was made again"
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -23,7 +23,7 @@ def test_the_script_is_the_command(tmp_path: Path) -> None:
 
 
 def test_the_command_has_the_exit_status_of_the_program(command: Command) -> None:
-    assert "No such file" in command("sim", "none.toml", status=2)
+    assert "no such file" in command("sim", "none.toml", status=2)
     assert "Usage" in command("sim", status=2)
     command("sim", "demo", "--expect", "goodput > 1 Gbit/s", status=3)
 

@@ -15,7 +15,7 @@ from typing import Any, Callable
 import pytest
 
 import bentpipe
-from bentpipe import InputError, Scenario, ScenarioError, _executors
+from bentpipe import InputError, Scenario, ScenarioError, _executors, _native
 
 from .conftest import SMALL, Command
 
@@ -38,7 +38,7 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in TABLES}
 
 
-def swept(small: Scenario, out: Path, executor: Any = None) -> bentpipe.Table:
+def swept(small: Scenario, out: Path | str, executor: Any = None) -> bentpipe.Table:
     return bentpipe.sweep(small, AXES, seeds=3, measure=MEASURE, executor=executor, out=out)
 
 
@@ -268,3 +268,49 @@ def test_a_sweep_that_is_killed_goes_on_from_there(small: Scenario, tmp_path: Pa
     bentpipe.sweep(small, {"loss": [1e-3, 0.01]}, seeds=200, out=tmp_path / "own")
     assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in before.items())
     assert len(list(runs.glob("*.json"))) == 400 and not list(runs.glob("*.unfinished"))
+
+
+def test_a_folder_of_another_version_is_refused(small: Scenario, tmp_path: Path) -> None:
+    swept(small, tmp_path)
+    manifest = tmp_path / "sweep.json"
+    manifest.write_text(manifest.read_text().replace(_native.SEMANTICS, "1-0"))
+    with pytest.raises(InputError, match="made by another version of bentpipe"):
+        swept(small, tmp_path)
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_a_store_has_the_files_of_a_folder(
+    small: Scenario, tmp_path: Path, wanted: dict[str, bytes], executor: str
+) -> None:
+    pytest.importorskip("fsspec")
+    url = f"file://{tmp_path}/store"
+    swept(small, url, executor)
+    own = tmp_path / "store"
+    assert tables(own) == wanted
+    made = {path: path.stat().st_mtime_ns for path in (own / "runs").iterdir()}
+    assert len(made) == 12
+    # what is there is not made again, and what was torn is
+    torn = next(iter(made))
+    torn.write_bytes(torn.read_bytes()[:-10])
+    counted = Backwards()
+    swept(small, url, counted)
+    assert counted.submitted == 1 and tables(own) == wanted
+    (own / "sweep.json").write_text((own / "sweep.json").read_text().replace(_native.SEMANTICS, "1-0"))
+    with pytest.raises(InputError, match="made by another version of bentpipe"):
+        swept(small, url)
+
+
+def test_a_store_of_objects_works_too(small: Scenario, wanted: dict[str, bytes]) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    swept(small, "memory://bucket/sweep")
+    files = fsspec.filesystem("memory")
+    assert {name: files.cat_file(f"/bucket/sweep/{name}") for name in wanted} == wanted
+
+
+def test_a_store_that_is_not_known_is_refused(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(InputError, match="nonesuch"):
+        swept(small, "nonesuch://bucket")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(InputError, match=r"pip install 'bentpipe\[fsspec\]'"):
+        swept(small, "s3://bucket")

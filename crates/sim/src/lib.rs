@@ -12,12 +12,14 @@ pub mod report;
 mod resample;
 pub mod routes;
 pub mod run;
+pub mod steps;
 
 pub use bentpipe_network::Network as Simulation;
 pub use instrument::Instruments;
 pub use observe::{RecordOptions, Sampler};
 pub use record::Record;
 pub use run::{SharedSink, run, run_recorded, run_while};
+pub use steps::Steps;
 
 /// Version of the simulator's results. Increase it for changes that [`FINGERPRINTS`] do not show.
 pub const SEMANTICS: u32 = 2;

@@ -5,7 +5,7 @@
 use crate::cc;
 use crate::cc::law::{Algorithm, Growth};
 use crate::config::Stack;
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// Schemes that the program has registered, beside those of the table.
-static REGISTERED: OnceLock<Vec<Row>> = OnceLock::new();
+static REGISTERED: RwLock<Vec<Row>> = RwLock::new(Vec::new());
 
 /// Loss recovery and window growth, combined under a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,23 +139,28 @@ impl Scheme {
         if name == Self::SWIFT {
             return Self::named("swift-sat").map(|swift| Self { name: Self::SWIFT, ..swift });
         }
-        Self::rows().find(|row| row.0 == name).map(Self::of)
+        Self::rows().find(|row| row.0 == name).map(|row| Self::of(&row))
     }
 
     /// Registers schemes beside those of the table, each with a name, a recovery half and a growth half.
-    /// Only the first call counts; later ones return false.
-    pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Algorithm)]) -> bool {
-        REGISTERED.set(schemes.to_vec()).is_ok()
+    /// From then on a name stands for the scheme that was registered last; names of the table stay theirs.
+    pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Algorithm)]) {
+        let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+        for scheme in schemes {
+            registered.retain(|known| known.0 != scheme.0);
+            registered.push(*scheme);
+        }
     }
 
-    fn rows() -> impl Iterator<Item = &'static Row> {
-        TABLE.iter().chain(REGISTERED.get().into_iter().flatten())
+    fn rows() -> impl Iterator<Item = Row> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        TABLE.iter().copied().chain(registered)
     }
 
     /// Returns all schemes with their defaults: the table in the order of [`Scheme::NAMES`], then the
     /// registered ones.
     pub fn all() -> impl Iterator<Item = Self> {
-        Self::rows().map(Self::of)
+        Self::rows().map(|row| Self::of(&row))
     }
 
     const fn of(row: &Row) -> Self {

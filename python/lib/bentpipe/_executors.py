@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _native
 from ._errors import Error, InputError
 from ._report import in_main_thread
+from ._store import Store
 
 if TYPE_CHECKING:
     from ._sweep import RunOfCell, Spec
@@ -43,7 +46,16 @@ class Task:
                 f"it has {_native.__version__}. Install the same version on all of them"
             )
         start = time.monotonic()
-        self.spec.native().make(self.spec.out, runs, in_main_thread(), self.stop)
+        native = self.spec.native()
+        if self.spec.store is None:
+            native.make(self.spec.out, runs, in_main_thread(), self.stop)
+        else:
+            store = Store(self.spec.store)
+            for run in runs:
+                # one by one, so that a worker that dies loses no run that was finished
+                with tempfile.TemporaryDirectory(prefix="bentpipe-runs-") as folder:
+                    native.make(folder, [run], in_main_thread(), self.stop)
+                    store.send(Path(folder))
         return len(runs), time.monotonic() - start
 
 

@@ -12,6 +12,7 @@ from ._errors import InputError
 from ._report import in_main_thread
 from ._run import checked_seed
 from ._scenario import Scenario, ScenarioLike
+from ._schemes import register
 
 Range = Union[str, Mapping[str, tuple[_text.Value, _text.Value]]]
 """A parameter and its range: ``"ber=1e-9..1e-4"``, ``"rate=1..20 Mbit/s"`` or ``{"ber": (1e-9, 1e-4)}``."""
@@ -75,7 +76,9 @@ def find(
         raise InputError(f"seeds={seeds!r}: the number of runs of each value is from 1 to 1000")
     folder = None if out is None else os.path.abspath(out)
     asked = _Asked(_range(vary), until, seeds, checked_seed(seed), folder)
-    answer, text = _native.find(Scenario.load(scenario)._native, asked, in_main_thread())
+    loaded = Scenario.load(scenario)
+    register(loaded._schemes)
+    answer, text = _native.find(loaded._native, asked, in_main_thread())
     fields = ("value", "low", "high", "unit", "metric", "runs")
     return Crossing(**{name: answer[name] for name in fields}, text=text)
 

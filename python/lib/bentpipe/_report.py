@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from . import _native
+from ._schemes import Carried
 from ._table import Table
 
 
@@ -144,7 +145,7 @@ class Report:
     and :meth:`to_dict` returns what ``bentpipe sim --json`` prints.
     """
 
-    __slots__ = ("_native", "_parts")
+    __slots__ = ("_native", "_parts", "_schemes")
     _parts: dict[str, Any] | None
 
     scenario: str
@@ -164,9 +165,11 @@ class Report:
     links: Items[Link]
     """The directions of the links."""
 
-    def __init__(self, native: _native.Report) -> None:
+    def __init__(self, native: _native.Report, schemes: tuple[Carried, ...] = ()) -> None:
         self._native = native
         self._parts = None
+        # a run that is made again needs them
+        self._schemes = schemes
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as dicts and lists, which are the caller's own."""
@@ -175,6 +178,11 @@ class Report:
     def to_json(self) -> str:
         """Returns the report as ``bentpipe sim --json`` prints it."""
         return self._native.to_json()
+
+    @property
+    def engine_s(self) -> float:
+        """Time that the engine took for the run on this machine, in seconds. It is no part of the report."""
+        return self._native.engine_s
 
     def metric(self, name: str) -> float | None:
         """Returns the value of a metric as in ``--expect``: ``goodput``, ``rtt_p50[web]``.

@@ -14,10 +14,13 @@ def run(scenario: ScenarioLike, seed: int | None = None, *, record: bool = False
     The same scenario and ``seed`` (default: the scenario's) give the same report. With ``record`` the
     course of the run is kept for :attr:`Report.series`, which costs a part of the run's time.
 
+    An exception in a scheme that is written in Python ends the run and is passed on.
+
     Other Python threads go on meanwhile. Ctrl-C ends the run with :class:`KeyboardInterrupt`.
     """
-    native = Scenario.load(scenario)._native
-    return Report(_native.run(native, checked_seed(seed), record, in_main_thread()))
+    loaded = Scenario.load(scenario)
+    native = _native.run(loaded._native, checked_seed(seed), record, in_main_thread())
+    return Report(native, loaded._schemes)
 
 
 def checked_seed(seed: int | None) -> int | None:

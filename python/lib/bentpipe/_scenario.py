@@ -10,6 +10,7 @@ from typing import Any, Union
 
 from . import _native, _text
 from ._errors import InputError, ScenarioError
+from ._schemes import Carried, SchemeLike, is_scheme, register
 
 ScenarioLike = Union["Scenario", str, "os.PathLike[str]", Mapping[str, Any]]
 """What the functions of this package take as a scenario: one that is loaded, or what
@@ -19,10 +20,11 @@ ScenarioLike = Union["Scenario", str, "os.PathLike[str]", Mapping[str, Any]]
 class Scenario:
     """A checked scenario. It is immutable: :meth:`with_` returns another one."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("_native", "_schemes")
 
-    def __init__(self, native: _native.Scenario) -> None:
+    def __init__(self, native: _native.Scenario, schemes: tuple[Carried, ...] = ()) -> None:
         self._native = native
+        self._schemes = schemes
 
     @classmethod
     def load(cls, source: ScenarioLike) -> Scenario:
@@ -66,18 +68,30 @@ class Scenario:
     def _of(cls, name: str, text: bytes, path: str, sets: list[tuple[str, str]] | None = None) -> Scenario:
         return cls(_native.Scenario(name, text, path, sets or []))
 
-    def with_(self, values: Mapping[str, _text.Value] | None = None, /, **more: _text.Value) -> Scenario:
+    def with_(
+        self,
+        values: Mapping[str, _text.Value | SchemeLike] | None = None,
+        /,
+        **more: _text.Value | SchemeLike,
+    ) -> Scenario:
         """Returns this scenario with other values of its parameters.
 
         The values are written as in a file: ``with_(loss=1e-3, tcp="bbr", window="64 segments")``. A dict
-        takes names that are no names in Python.
+        takes names that are no names in Python. A congestion control may be an object with the methods of
+        :class:`bentpipe.Scheme`.
         """
         given = {**(values or {}), **more}
         sets = dict(self._native.sets)
+        schemes = {scheme.name: scheme for scheme in self._schemes}
         for name, value in given.items():
+            if is_scheme(value):
+                scheme = Carried.of(value)
+                schemes[scheme.name], value = scheme, scheme.name
             sets.pop(name, None)
             sets[name] = _text.value(name, value)
-        return Scenario(self._native.with_sets(list(sets.items())))
+        kept = tuple(scheme for name, scheme in schemes.items() if name in sets.values())
+        register(kept)
+        return Scenario(self._native.with_sets(list(sets.items())), kept)
 
     def check(self) -> str:
         """Returns the scenario as a file with all defaults filled in, as ``bentpipe check`` prints it."""
@@ -108,18 +122,24 @@ class Scenario:
         return f"<bentpipe.Scenario {self.title!r}{' with ' + sets if sets else ''}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self._native.parts() == other._native.parts()
+        return isinstance(other, Scenario) and self._parts() == other._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        return (*self._native.parts(), [scheme.identity for scheme in self._schemes])
 
     def __hash__(self) -> int:
         name, text, path, sets = self._native.parts()
         return hash((name, text, path, tuple(sets)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_again, self._native.parts())
+        return (_again, (*self._native.parts(), self._schemes))
 
 
-def _again(name: str, text: bytes, path: str, sets: list[tuple[str, str]]) -> Scenario:
-    return Scenario._of(name, text, path, sets)
+def _again(
+    name: str, text: bytes, path: str, sets: list[tuple[str, str]], schemes: tuple[Carried, ...]
+) -> Scenario:
+    register(schemes)
+    return Scenario(_native.Scenario(name, text, path, sets), schemes)
 
 
 def _is_path(text: str) -> bool:

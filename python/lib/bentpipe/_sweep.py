@@ -15,9 +15,11 @@ from ._errors import InputError
 from ._executors import Task, execute
 from ._run import checked_seed
 from ._scenario import Scenario, ScenarioLike
+from ._schemes import Carried, SchemeLike, is_scheme, register
+from ._store import Store, is_url
 from ._table import Table
 
-Axes = Mapping[str, Sequence[_text.Value]]
+Axes = Mapping[str, Sequence[Union[_text.Value, SchemeLike]]]
 """Names of parameters, and the values that each takes."""
 
 RunOfCell = tuple[int, int]
@@ -35,9 +37,13 @@ class Spec:
     precision: tuple[str, float, int] | None
     seed: int | None
     out: str
+    schemes: tuple[Carried, ...] = ()
+    store: str | None = None
+    """The address to which workers send what they make, if ``out`` is no place that they can reach."""
 
     def native(self) -> _native.Sweep:
         """The sweep in the engine."""
+        register(self.schemes)
         return _native.Sweep(self.scenario._native, self)
 
 
@@ -61,20 +67,23 @@ def sweep(
     0.05)`` seeds are added until the half-width of the 95 % interval is 5 % of the mean, to ``max_seeds``
     at most.
 
-    ``executor`` makes the runs: by default threads, one for each core; ``"processes"``; any
+    ``executor`` makes the runs: by default threads, one for each core, or processes if a scheme is written in
+    Python, since its methods need Python's lock; ``"processes"``; any
     :class:`concurrent.futures.Executor`, such as those of mpi4py or of Dask's ``client.get_executor()``; or
     ``"dask"`` or ``"ray"`` with these installed. Workers need the folder ``out`` under the same path. The
     tables are the same whatever makes the runs.
 
     ``out`` is the folder for the runs, tables and pictures of ``bentpipe sweep``. What is in it already is
-    not made again, so the same call continues a sweep that was interrupted. Without it a temporary folder
-    is used.
+    not made again, so the same call continues a sweep that was interrupted. It may also be the address of a
+    store that fsspec knows (``"s3://bucket/sweep"``), which workers then need in place of the folder. Without
+    it a temporary folder is used.
 
     Returns the table of combinations: a column for each axis, and for each metric ``X`` its mean, ``X_low``
     and ``X_high``, the bounds of the 95 % interval, and ``X_n``, the number of runs that have a value.
     """
     loaded = Scenario.load(scenario)
-    given = {name: _values(name, values) for name, values in (axes or {}).items()}
+    carried = {scheme.name: scheme for scheme in loaded._schemes}
+    given = {name: _values(name, values, carried) for name, values in (axes or {}).items()}
     numeric = [name for name, values in (axes or {}).items() if all(map(_text.is_number, values))]
     wanted = [measure] if isinstance(measure, str) else list(measure)
     if seeds is not None and (
@@ -90,23 +99,45 @@ def sweep(
             _precision(precision, max_seeds),
             checked_seed(seed),
             folder,
+            tuple(carried.values()),
+            str(out) if is_url(out) else None,
         )
+        store = None if spec.store is None else Store(spec.store)
+        if store is not None:
+            store.fetch(Path(folder))
+        if carried and executor is None:
+            executor = "processes"
         native = spec.native()
         while missing := native.missing(folder):
             execute(Task(spec, _native.SEMANTICS), missing, executor)
-        return Table(native.finish(folder, numeric))
+            if store is not None:
+                store.fetch(Path(folder))
+        table = Table(native.finish(folder, numeric))
+        if store is not None:
+            store.send(Path(folder))
+        return table
 
 
-def _values(name: str, values: Sequence[_text.Value]) -> list[str]:
+def _values(name: str, values: Sequence[_text.Value | SchemeLike], carried: dict[str, Carried]) -> list[str]:
     if isinstance(values, (str, bytes)):
         raise InputError(f"the axis `{name}` is one text: write a list, {name!r}: [{values!r}]")
-    texts = [_text.value(name, value) for value in values]
+    texts = [_axis_value(name, value, carried) for value in values]
     if not texts:
         raise InputError(f"the axis `{name}` has no values")
     twice = [text for n, text in enumerate(texts) if text in texts[:n]]
     if twice:
         raise InputError(f"the axis `{name}` has `{twice[0]}` twice: leave it out")
     return texts
+
+
+def _axis_value(name: str, value: _text.Value | SchemeLike, carried: dict[str, Carried]) -> str:
+    if not is_scheme(value):
+        return _text.value(name, value)
+    scheme = Carried.of(value)
+    known = carried.setdefault(scheme.name, scheme)
+    if known.identity != scheme.identity:
+        raise InputError(f"two schemes are called `{scheme.name}`: give each object a `name` of its own")
+    return scheme.name
 
 
 def _precision(precision: tuple[str, float] | None, max_seeds: int) -> tuple[str, float, int] | None:
@@ -126,7 +157,7 @@ class _folder:
         self._own: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> str:
-        if self._out is None:
+        if self._out is None or is_url(self._out):
             self._own = tempfile.TemporaryDirectory(prefix="bentpipe-sweep-")
             return self._own.name
         folder = Path(self._out).absolute()

@@ -57,7 +57,7 @@ const LAYERS: [(&str, Kind, &str); 29] = [
         "base wire tcp link nodes gateway scenario sim report plot validate results sweep os service live \
          emulate accelerate agent",
     ),
-    ("python", Driver, "cli os report results scenario sim sweep tcp"),
+    ("python", Driver, "base cli os report results scenario sim sweep tcp"),
 ];
 
 /// Third-party crates the engine may use.
