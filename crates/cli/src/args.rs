@@ -6,7 +6,7 @@ use crate::transfer::{receive, send};
 use crate::{
     agent, compare, demo, emulate, figure, find, gateway, generate, link, new, papers, show, sweep, top,
 };
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
