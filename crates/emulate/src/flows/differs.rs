@@ -145,7 +145,9 @@ fn sending(config: &Config) -> Vec<String> {
         ),
         (
             least > KERNEL_LONGEST,
-            format!("the kernel's shortest timeout is a round trip and at most {KERNEL_LONGEST}, here {least}"),
+            format!(
+                "the kernel's shortest timeout is a round trip and at most {KERNEL_LONGEST}, here {least}"
+            ),
         ),
         (!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned()),
         (config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned()),
