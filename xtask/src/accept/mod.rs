@@ -14,6 +14,7 @@ mod links;
 mod list;
 mod papers;
 mod rate;
+mod reach;
 mod senders;
 mod setup;
 mod table;
@@ -27,7 +28,7 @@ use setup::Setup;
 /// A part of a list: its name on the command line, and its check.
 type Part = (&'static str, fn(&Setup, &mut List) -> Outcome);
 
-const AREAS: [(&str, &[Part]); 8] = [
+const AREAS: [(&str, &[Part]); 9] = [
     ("engine", &engine::PARTS),
     ("links", &links::PARTS),
     ("emulation", &emulation::PARTS),
@@ -36,6 +37,7 @@ const AREAS: [(&str, &[Part]); 8] = [
     ("field", &field::PARTS),
     ("rate", &rate::PARTS),
     ("papers", &papers::PARTS),
+    ("reach", &reach::PARTS),
 ];
 
 /// Checks the area named first, or only the parts named after it.
