@@ -103,8 +103,8 @@ impl<'a> Machine<'a> {
         Ok(self.chain.rig().spawn(command, script)?.wait(LIMIT)?.succeeded(script)?.out)
     }
 
-    /// All paths that this machine has made and still has, but for those of dpkg. Those that other programs make
-    /// meanwhile in the layer below are not among them.
+    /// All paths that this machine has made and still has, but for those of dpkg. Those that other programs
+    /// make meanwhile in the layer below are not among them.
     pub(super) fn made(&self) -> Outcome<BTreeSet<String>> {
         // what is removed is a device in this layer
         let all = self.run(

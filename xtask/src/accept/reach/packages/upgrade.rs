@@ -30,7 +30,8 @@ pub(super) struct Upgraded {
     pub ended_before: usize,
     /// Accelerated just before.
     pub before: usize,
-    /// Most that the new gateway took over and accelerated at once, and when, s after the old one was stopped.
+    /// Most that the new gateway took over and accelerated at once, and when, s after the stop of the old one
+    /// began.
     pub again: (usize, f64),
     /// Whether another process runs the gateway now.
     pub replaced: bool,
@@ -83,22 +84,32 @@ fn watch(machine: &Machine<'_>, new: &str) -> Outcome<Upgraded> {
         before = accelerated(machine, |_| true)?;
     }
     let old = process(machine)?;
-    let start = Instant::now();
-    machine.run(&format!("DEBIAN_FRONTEND=noninteractive dpkg -i {new}"))?;
+    let (most, at_s) = thread::scope(|scope| {
+        let install = format!("DEBIAN_FRONTEND=noninteractive dpkg -i {new}");
+        let installed = scope.spawn(move || machine.run(&install));
+        let taken_over = wait_for_all(machine);
+        join(installed).and(taken_over)
+    })?;
     // systemd's clock and that of /proc/uptime begin with the machine
     let stopped_us = property(machine, "ActiveExitTimestampMonotonic")?;
-    let stopped = stopped_us.parse::<f64>().map_err(|e| format!("the time of the stop: {e}"))? / 1e6;
-    let mut again = (0, 0.0);
-    while again.0 < all && start.elapsed().as_secs_f64() < 4.0 * AGAIN_S {
-        // the SYNs of connections that were taken over were not seen
-        let now = accelerated(machine, |flow| flow["opened_from"].is_null())?;
-        if now > again.0 {
-            again = (now, uptime_s()? - stopped);
+    let stopped_s = stopped_us.parse::<f64>().map_err(|e| format!("the time of the stop: {e}"))? / 1e6;
+    let replaced = process(machine)? != old;
+    Ok(Upgraded { intact: (0, 0), ended_before: 0, before, again: (most, at_s - stopped_s), replaced })
+}
+
+/// Waits until the new gateway has taken over and accelerates all connections; returns the most at once,
+/// and when, s since the machine's start.
+fn wait_for_all(machine: &Machine<'_>) -> Outcome<(usize, f64)> {
+    let (mut most, start) = ((0, 0.0), Instant::now());
+    while most.0 < CONNECTIONS as usize && start.elapsed().as_secs_f64() < 4.0 * AGAIN_S {
+        // the SYNs of connections that were taken over were not seen; for a moment no gateway answers
+        let now = accelerated(machine, |flow| flow["opened_from"].is_null()).unwrap_or_default();
+        if now > most.0 {
+            most = (now, uptime_s()?);
         }
         thread::sleep(LOOK);
     }
-    let replaced = process(machine)? != old;
-    Ok(Upgraded { intact: (0, 0), ended_before: 0, before, again, replaced })
+    Ok(most)
 }
 
 /// Number of accelerated connections that pass data and are `wanted`.
