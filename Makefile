@@ -1,6 +1,8 @@
-# Everything a contributor runs. Needs `cargo` from rustup and a C linker; targets fetch or name the rest.
+# Everything a contributor runs. Needs `cargo` from rustup and a C linker; targets fetch, offer or name what is missing.
 
 CARGO ?= cargo
+# where rustup puts programs, also before the next login
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENTPIPE := $(TARGET)/release/bentpipe
 XTASK := $(CARGO) run --quiet --package xtask --
@@ -20,8 +22,19 @@ CRATES := --workspace --exclude bentpipe-python
 AREA ?= engine
 PARTS ?=
 LONG ?=
+# of the program in packages, as in `make deb FEATURES=bpf`
+FEATURES ?=
+# release builds of packages depend on no folder and no clock
+RELEASE = packaging/reproducibly $(CARGO) build --release --locked --package bentpipe-cli $(if $(FEATURES),--features '$(FEATURES)')
+PACKAGING = $(TARGET)/release/packaging
+MUSL := $(shell uname -m)-unknown-linux-musl
+# those for which there are wheels
+WHEELS ?= x86_64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-gnu aarch64-unknown-linux-musl
+# answers the questions of targets that offer to install something
+YES ?=
+export YES
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf wheel python-install python-test python-check need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf deb static reproducible sbom crates wheel wheels python-install python-test python-check need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -37,7 +50,11 @@ help:
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
 	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers|reach [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make wheel      the Python package, in target/wheels; needs python3 with venv, and fetches maturin' \
-	  'make python-test, python-check   tests, and types and lints, of the Python package' \
+	  'make wheels     the same for x86-64 and aarch64, glibc and musl; fetches Zig as a compiler of C' \
+  'make deb        the Debian package, in target/debian; fetches cargo-deb' \
+  'make static     a program that needs no library, in target/static' \
+  'make sbom, crates, reproducible   list of components; packages of the crates; two builds, same bytes' \
+  'make python-test, python-check   tests, and types and lints, of the Python package' \
 	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
 	  'make docs       the book, in target/book'
 
@@ -118,6 +135,46 @@ python-check: need-lints $(VENV)/tools
 	$(CARGO) clippy --quiet --package bentpipe-python -- -D warnings
 	cd python && $(abspath $(VENV))/bin/mypy && $(abspath $(VENV))/bin/pyright --pythonpath $(abspath $(VENV))/bin/python
 
+# Zig brings the headers and the C library of each target.
+wheels: need-cargo $(VENV)/zig
+	rm -f target/wheels/bentpipe-*.whl
+	for target in $(WHEELS); do rustup target add $$target && \
+	  PATH="$(abspath $(VENV))/bin:$$PATH" packaging/reproducibly $(VENV)/bin/maturin build --manifest-path python/Cargo.toml \
+	    --profile wheel --zig --target $$target --out target/wheels || exit 1; done
+
+$(VENV)/zig: $(VENV)/maturin
+	$(VENV)/bin/pip install --quiet 'ziglang>=0.13'
+	touch $@
+
+deb: need-cargo $(TARGET)/tools/bin/cargo-deb
+	$(RELEASE)
+	rm -rf $(PACKAGING) target/debian
+	$(BENTPIPE) generate man $(PACKAGING)/man
+	for shell in bash zsh fish; do $(BENTPIPE) generate completions $$shell >$(PACKAGING)/bentpipe.$$shell || exit 1; done
+	cp CHANGELOG.md $(PACKAGING)/changelog
+	gzip --best --no-name $(PACKAGING)/man/*.1 $(PACKAGING)/changelog
+	strip -o $(PACKAGING)/bentpipe $(BENTPIPE)
+	packaging/reproducibly $(TARGET)/tools/bin/cargo-deb deb --no-build --package bentpipe-cli --output target/debian/ $(DEB_ARGS)
+
+static: need-cargo
+	rustup target add $(MUSL)
+	$(RELEASE) --target $(MUSL)
+	mkdir -p target/static
+	strip -o target/static/bentpipe $(TARGET)/$(MUSL)/release/bentpipe
+
+reproducible: need-cargo
+	packaging/compare-builds
+
+sbom: need-cargo $(TARGET)/tools/bin/cargo-cyclonedx
+	packaging/sbom $(TARGET)/tools/bin/cargo-cyclonedx target/sbom
+
+# `--no-verify`: each alone is built from its package only when those that it needs are in the registry
+crates: need-cargo
+	$(CARGO) package --locked --no-verify --allow-dirty --workspace $(addprefix --exclude ,bentpipe-field bentpipe-validate bentpipe-python lab fuzz xtask)
+
+$(TARGET)/tools/bin/%:
+	$(CARGO) install --quiet --locked --root $(TARGET)/tools $*
+
 $(VENV)/maturin:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet 'maturin>=1.16,<2'
@@ -133,8 +190,7 @@ docs:
 	else echo 'docs: needs mdbook: cargo install --locked mdbook'; exit 1; fi
 
 need-cargo:
-	@command -v $(CARGO) >/dev/null 2>&1 || { \
-	  echo 'cargo is missing: install Rust from https://rustup.rs (and a C linker: apt-get install build-essential)'; exit 1; }
+	@sh packaging/need-rust '$(CARGO)'
 
 need-lints: need-cargo
 	@$(CARGO) clippy --version >/dev/null 2>&1 && $(CARGO) fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
