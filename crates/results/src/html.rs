@@ -20,6 +20,7 @@ pre.code{overflow-x:auto;padding:.75rem;border:1px solid var(--plot-grid);font-s
 summary{cursor:pointer;padding:.4rem 0}
 @media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}\
 pre.code{white-space:pre-wrap}}
+@media screen{.wide{overflow-x:auto}.wide>svg{min-width:760px}}
 .mark{border:2px solid var(--plot-2);padding:.5rem .75rem;font-weight:600}
 .headline{font-size:1.15rem;font-weight:600;margin:.5rem 0 1rem}
 ";
@@ -47,7 +48,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     for ladder in exchange::ladders(report, outcome.record) {
         let _ = write!(
             out,
-            "<section>\n<h2>Rate signalling</h2>\n<div>\n{}</div>\n</section>\n",
+            "<section>\n<h2>Rate signalling</h2>\n<div class=\"wide\" tabindex=\"0\">\n{}</div>\n</section>\n",
             ladder.to_svg(Mode::Inline)
         );
     }

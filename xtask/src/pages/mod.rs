@@ -29,10 +29,11 @@ const PAPER: u32 = 700;
 /// Begins the name of a page made before, which stands for its folder.
 const BEFORE: char = '@';
 /// The pages to make: folder name, file, and the command that writes it.
-const RUNS: [(&str, &str, &[&str]); 8] = [
+const RUNS: [(&str, &str, &[&str]); 9] = [
     ("faded", "report.html", &["sim", "scenarios/faded.toml", "--set", "ber=1e-7"]),
     ("fade-2h", "report.html", &["sim", "scenarios/fade-2h.toml"]),
     ("sharing", "report.html", &["sim", "scenarios/sharing.toml", "--set", "duration=60 s"]),
+    ("rate", "report.html", &["sim", "scenarios/rate-transfer.toml"]),
     ("leo", "report.html", &["sim", "scenarios/leo.toml"]),
     (
         "many",
