@@ -31,10 +31,10 @@ pub fn metrics(state: &State) -> String {
     let timing = &state.timing;
     let trusted = f64::from(u8::from(timing.trusted));
     page.one("trusted", "0 if the machine was too slow for these figures.", trusted);
-    page.head("lateness_seconds", "How late packets left, by quantile.");
-    for (quantile, us) in [("0.5", timing.p50_us), ("0.99", timing.p99_us), ("1", timing.max_us)] {
+    page.head("lateness_seconds", "How late packets left, by percentile.");
+    for (percentile, us) in [("50", timing.p50_us), ("99", timing.p99_us), ("100", timing.max_us)] {
         if let Some(us) = us {
-            page.value("lateness_seconds", &[("quantile", quantile)], us / 1e6);
+            page.value("lateness_seconds", &[("percentile", percentile)], us / 1e6);
         }
     }
     for (metric, help, value) in DIRECTIONS {
