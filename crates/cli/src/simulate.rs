@@ -10,8 +10,8 @@ use bentpipe_scenario::{Scenario, Stop};
 use bentpipe_sim::{Record, RecordOptions};
 use std::path::Path;
 
-/// Intervals of a run of which only lines are made: several for each character.
-const LINES: u64 = 512;
+/// Intervals of a run of which only lines are made: eight for each character.
+const LINES: u64 = 480;
 
 /// What is printed and written beside the report.
 #[derive(Clone, Copy)]
