@@ -48,7 +48,8 @@ fn text_in_the_c_locale_is_ascii() {
     // the columns stand below each other in both
     let widths = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
     assert_eq!(widths(&table), widths(&other));
-    assert!(in_locale("C", &sim).0.starts_with("Na?ve -> "), "{}", in_locale("C", &sim).0);
+    let (text, _) = in_locale("C", &sim);
+    assert!(text.contains("Na?ve -> "), "{text}");
 }
 
 #[test]

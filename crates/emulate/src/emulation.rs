@@ -138,16 +138,19 @@ impl<'a> Emulation<'a> {
         let before = far::open_ports(&self.session.hosts[self.session.far].network).map_err(fault)?;
         let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
         self.session.start(self.session.far, &shell, ProgramMode::Background)?;
+        if ready == Ready::Off {
+            return Ok(None);
+        }
         let until = self.clock.now() + limit;
         let mut ended = false;
-        while ready != Ready::Off {
+        loop {
             let now = far::open_ports(&self.session.hosts[self.session.far].network).map_err(fault)?;
             let is_open = match ready {
                 Ready::Port(port) => now.contains(&port),
-                _ => now.iter().any(|port| !before.contains(port)),
+                Ready::First | Ready::Off => now.iter().any(|port| !before.contains(port)),
             };
             if is_open {
-                break;
+                return Ok(None);
             }
             // what it has started in the background may still open one: that is seen above
             if ended || self.clock.now() >= until {
@@ -158,7 +161,7 @@ impl<'a> Emulation<'a> {
                 log(&format!(
                     "note: the far program opened no port to listen at: {why}; the command starts now"
                 ));
-                break;
+                return Ok(None);
             }
             self.sleep(STEP);
             if let Some(signal) = self.signals.take().into_iter().find(|signal| *signal != Signal::CHILD) {
@@ -173,7 +176,6 @@ impl<'a> Emulation<'a> {
                 return Ok(Some(1));
             }
         }
-        Ok(None)
     }
 
     /// Sleeps until a signal or a client arrives, at most for `long` so that a failed link is noticed.
