@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_axis_of_shares_ends_at_1() {
-        let mut table = table(&[("x", &["1", "2"])], &["jain"]);
+        let mut table = table(&[("x", &["10", "20"])], &["jain"]);
         for (cell, mean) in table.figures.iter_mut().zip([0.4, 0.97]) {
             cell[0] = CellStatistics { mean: Some(mean), half_width: Some(0.6), n: 2 };
         }
