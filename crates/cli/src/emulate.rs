@@ -123,7 +123,7 @@ fn limit(text: &str) -> Result<Duration, String> {
     const MOST_S: f64 = 3600.0;
     let given = parse_amount(text)?;
     let fits = given.dimension == Dimension::Time && (0.0..=MOST_S).contains(&given.value);
-    fits.then(|| Duration((given.value * 1e9) as u64))
+    fits.then_some(Duration((given.value * 1e9) as u64))
         .ok_or_else(|| "write a time up to 1 h, as in 30 s".to_owned())
 }
 

@@ -1,6 +1,12 @@
 //! `emulate --far`: waiting for it, and how it ended; `--expect` of live runs; where packets are captured.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "helpers of tests say why one cannot run, and it waits for other programs"
+)]
 
 use lab::{Rig, Who, rig};
 use std::path::Path;

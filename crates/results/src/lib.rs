@@ -89,7 +89,7 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     write_with(dir, outcome, Formats::default())
 }
 
-/// As [`write`], and writes the pictures in `formats`, behind the other files.
+/// As [`write()`], and writes the pictures in `formats`, behind the other files.
 fn write_with(dir: &Path, outcome: &Outcome<'_>, formats: Formats) -> Result<Vec<PathBuf>, Error> {
     file::make_folder(dir)?;
     let report = outcome.report;
