@@ -63,10 +63,24 @@ pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {
             );
             let all = CONNECTIONS as usize;
             let met = u.replaced && (u.before, u.again.0, u.intact) == (all, all, (all, all));
-            (figure, met && u.ended_before == 0 && u.again.1 <= AGAIN_S)
+            (figure, met && u.again.1 <= AGAIN_S)
         },
     );
+    refused(list, &machine, &path(&old))?;
     purged(list, &machine, &before)
+}
+
+/// Installs another version while the new gateway would not start with its file.
+fn refused(list: &mut List, machine: &Machine<'_>, other: &str) -> Outcome {
+    let old = process(machine)?;
+    let said = machine.run(&format!(
+        "echo 'unknown = 1' >>/etc/bentpipe/gateway.toml; DEBIAN_FRONTEND=noninteractive dpkg -i {other} 2>&1"
+    ))?;
+    let status = machine.run("bentpipe gateway status")?;
+    let is_told = said.contains("bentpipe gateway check --replace /etc/bentpipe/gateway.toml");
+    let met = is_told && process(machine)? == old && !status.is_empty();
+    list.line("upgraded with a file that the new gateway refuses: the old one goes on", "", met);
+    Ok(())
 }
 
 /// Paths that the machine has made, and lines of [`NETWORK`].

@@ -26,8 +26,6 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Upgraded {
     /// Transfers with every byte right and a clean end, and all of them.
     pub intact: (usize, usize),
-    /// How many ended before the new gateway had all.
-    pub ended_before: usize,
     /// Accelerated just before.
     pub before: usize,
     /// Most that the new gateway took over and accelerated at once, and when, s after the stop of the old one
@@ -47,7 +45,6 @@ pub(super) fn upgrade(chain: &Chain, machine: &Machine<'_>, new: &str) -> Outcom
         let served = scope.spawn(|| serve(&listener, CONNECTIONS as usize, &over));
         let received = scope.spawn(|| chain.at(Host::Receiver, || receive_all(to)));
         let watched = watch(machine, new);
-        let ended = received.is_finished();
         let received = join(received);
         over.store(true, Ordering::Release);
         join(served)?;
@@ -56,8 +53,7 @@ pub(super) fn upgrade(chain: &Chain, machine: &Machine<'_>, new: &str) -> Outcom
             return Err(why.clone());
         }
         let intact = all.iter().flatten().filter(|t| t.intact && t.bytes == BYTES).count();
-        let ended_before = if ended { all.len() } else { 0 };
-        Ok(Upgraded { intact: (intact, all.len()), ended_before, ..watched? })
+        Ok(Upgraded { intact: (intact, all.len()), ..watched? })
     })
 }
 
@@ -94,7 +90,7 @@ fn watch(machine: &Machine<'_>, new: &str) -> Outcome<Upgraded> {
     let stopped_us = property(machine, "ActiveExitTimestampMonotonic")?;
     let stopped_s = stopped_us.parse::<f64>().map_err(|e| format!("the time of the stop: {e}"))? / 1e6;
     let replaced = process(machine)? != old;
-    Ok(Upgraded { intact: (0, 0), ended_before: 0, before, again: (most, at_s - stopped_s), replaced })
+    Ok(Upgraded { intact: (0, 0), before, again: (most, at_s - stopped_s), replaced })
 }
 
 /// Waits until the new gateway has taken over and accelerates all connections; returns the most at once,
