@@ -135,7 +135,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["threads", "processes", "dask", "ray"])
+@pytest.mark.parametrize("executor", ["threads"])
 def test_a_driver_that_is_killed_loses_nothing_that_was_finished(
     executor: str, tmp_path: Path, command: Command
 ) -> None:
