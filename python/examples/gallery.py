@@ -50,7 +50,7 @@ def recorded(scenario: Scenario) -> bentpipe.Table:
 
 
 def window(ax: Axes) -> None:
-    """The window of NewReno: half after each loss, then one segment more in a round trip"""
+    """NewReno: half the window after a loss, then a segment per round trip"""
     times, cwnd = course(recorded(LINK.with_(loss=3e-4)), "flow1", "cwnd_bytes")
     ax.plot(times, [c / 1e3 for c in cwnd])
     ax.set(xlabel="time, s", ylabel="congestion window, kB")
