@@ -146,15 +146,17 @@ def test_a_driver_that_is_killed_loses_nothing_that_was_finished(
     child = subprocess.Popen(
         [sys.executable, script, executor, own, str(SEEDS)], env={**os.environ, "RAY_ADDRESS": "local"}
     )
+    until = time.monotonic() + 60
     while len(list(own.glob("runs/*.json"))) <= SEEDS:
-        assert child.poll() is None, "it ended too early"
+        assert child.poll() is None and time.monotonic() < until, "it ended too early, or makes no runs"
         time.sleep(0.005)
     below_it = [pid for pid, _ in below(child.pid)]
     child.kill()
     child.wait()
     # its workers end by themselves, after what they are at
     until = time.monotonic() + 60
-    while any(is_running(pid) for pid in below_it) and time.monotonic() < until:
+    while any(is_running(pid) for pid in below_it):
+        assert time.monotonic() < until, "its workers go on without it"
         time.sleep(0.1)
     made = {path: path.stat().st_mtime_ns for path in own.glob("runs/*.json")}
     assert SEEDS < len(made) < 4 * SEEDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -173,7 +174,23 @@ def _processes() -> Executor:
     from concurrent.futures import ProcessPoolExecutor
 
     # forked copies of a process with threads can hang
-    return ProcessPoolExecutor(cores(), mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(cores(), mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is killed; it would wait for work for ever."""
+    import multiprocessing.connection
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        gone = parent.sentinel
+
+        def watch() -> None:
+            multiprocessing.connection.wait([gone])
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True, name="bentpipe-parent").start()
 
 
 __all__ = ["Error", "Task", "cores", "execute"]
