@@ -19,7 +19,8 @@ h3{font-size:1rem;margin:2rem 0 .25rem}h4{font-size:.9375rem;margin:1rem 0 .25re
 .texts :is(td,th){white-space:normal;text-align:left;vertical-align:top}\
 .texts td:nth-child(-n+2),.texts .value{white-space:nowrap}.texts td:nth-child(3){min-width:14rem}\
 .texts td:last-child{min-width:9rem}p{max-width:75ch;overflow-wrap:anywhere}summary{cursor:pointer}
-@media print{article{break-inside:avoid-page}}
+@media print{article{break-inside:avoid-page}.texts :is(td:nth-child(3),td:last-child){min-width:0}\
+.texts .value{white-space:normal}th,td{overflow-wrap:anywhere}}
 ";
 
 /// Creates the page.
