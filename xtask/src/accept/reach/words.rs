@@ -88,7 +88,7 @@ const WORDS: &str = "
 * receive 5000 as an ordinary user
   a_port_of_an_ordinary_user_is_not_said_to_be_for_root an_ordinary_user_is_told_what_is_for_root
 * doctor where PATH lacks sbin
-  doctor_finds_nft_outside_path programs_outside_path_are_found_where_distributions_keep_them
+  programs_outside_path_are_found_where_distributions_keep_them
 * sweeps without a terminal and after a signal
   without_a_terminal_there_is_a_line_every_half_minute an_interrupted_sweep_says_what_is_kept_and_how_to_go_on
 * percentiles are said to be rounded
