@@ -93,13 +93,16 @@ pub(super) fn venv(_: &Setup, list: &mut List) -> Outcome {
     });
     let mut pip = venv.program("pip");
     last("pip", pip.args(["install", "--quiet", "abi3audit", "--requirement", "requirements-test.txt"]))?;
-    let checks =
-        [("mypy --strict of package, examples and tests", "mypy"), ("pyright of the same", "pyright")];
-    for (what, program) in checks {
-        list.judge(what, last(program, &mut venv.program(program)), |line| (line, true));
-    }
+    list.judge(
+        "mypy --strict of package, examples and tests",
+        last("mypy", &mut venv.program("mypy")),
+        |line| (line, true),
+    );
+    let mut pyright = venv.program("pyright");
+    pyright.arg("--pythonpath").arg(venv.0.join("venv/bin/python"));
+    list.judge("pyright of the same", last("pyright", &mut pyright), |line| (line, true));
     let audit = last("abi3audit", venv.program("abi3audit").arg("--strict").arg(&wheel));
-    list.judge("abi3audit", audit, |line| (line, true));
+    list.judge("abi3audit --strict", audit, |_| ("no violation".to_owned(), true));
     let mut python = venv.program("python");
     let version = last("python", python.args(["-c", "import platform; print(platform.python_version())"]))?;
     let what = format!("pytest on CPython {version}, tutorial included: at least {LEAST_TESTS} tests");
