@@ -155,12 +155,14 @@ pub(super) fn cost(_: &Setup, list: &mut List) -> Outcome {
         let beside = number(&m, "beside_us");
         (format!("{beside:.1} us, median of 2000"), beside <= MOST_BESIDE_US)
     });
-    let what = format!("10 000 small runs by threads: at least {:.0} % of the cores", 100.0 * LEAST_USED);
-    list.judge(what, measure(&programs, "threads"), |m| {
-        let (used, cores, time_s) = (number(&m, "used"), number(&m, "cores"), number(&m, "seconds"));
-        let figure = format!("{:.1} % of {cores} cores, {time_s:.1} s", 100.0 * used);
-        (figure, used >= LEAST_USED && number(&m, "runs") >= 10_000.0)
-    });
+    for (how, name) in [("a sweep", "threads"), ("one by one", "single")] {
+        let what = format!("10 000 small runs by threads, {how}: {:.0} % of the cores", 100.0 * LEAST_USED);
+        list.judge(what, measure(&programs, name), |m| {
+            let (used, cores, time_s) = (number(&m, "used"), number(&m, "cores"), number(&m, "seconds"));
+            let figure = format!("{:.1} % of {cores} cores, {time_s:.1} s", 100.0 * used);
+            (figure, used >= LEAST_USED && number(&m, "runs") >= 10_000.0)
+        });
+    }
     list.judge("a frame of a million rows, no column of numbers copied", measure(&programs, "frame"), |m| {
         let (rows, columns, copied) = (number(&m, "rows"), number(&m, "columns"), number(&m, "copied"));
         let figure = format!("{rows} rows, {columns} columns, {copied} copied");
