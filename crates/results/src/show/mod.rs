@@ -6,8 +6,9 @@ mod read;
 pub use read::{SavedRun, ShowError, read_all};
 
 use crate::html::{escape, foot, head, section, table};
-use crate::pictures::{self, Formats, Picture};
+use crate::pictures::{self, Picture};
 use crate::{Error, file};
+use bentpipe_plot::Formats;
 use bentpipe_report::{FlowReport, aligned, decimals};
 use core::fmt::Write as _;
 use plots::{bars, courses, distributions};
