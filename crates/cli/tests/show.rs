@@ -66,6 +66,7 @@ fn runs_are_on_one_page_with_what_differs() {
     let files = contents(&out);
     let page = std::str::from_utf8(&files["show.html"]).unwrap();
     for title in [
+        "What limited the flows over time",
         "Goodput",
         "Round-trip time",
         "Goodput: distribution",
@@ -75,11 +76,49 @@ fn runs_are_on_one_page_with_what_differs() {
         assert!(page.contains(&format!("<title>{title}</title>")), "no picture {title}");
     }
     assert!(page.contains("cubic, show_cubic") && page.contains("bbr, show_bbr"));
-    assert!(files["picture-goodput.png"].starts_with(b"\x89PNG"));
+    for picture in ["picture-goodput.png", "picture-limits.png"] {
+        assert!(files[picture].starts_with(b"\x89PNG"), "{picture}");
+    }
     // the goodput of a run is that of its own page, over the same times
     let again = folder("show_again");
     bentpipe(&["show", &cubic, &bbr, "--out", again.to_str().unwrap(), "--png"]);
     assert!(contents(&again) == files, "two pages differ");
+}
+
+#[test]
+fn a_saved_run_shows_what_limited_its_flows() {
+    let dir = folder("show_limits");
+    let of_run = printed(
+        "C",
+        &["sim", "window", "--set", "duration=30 s", "--seed", "4", "--out", dir.to_str().unwrap()],
+    );
+    let strip: Vec<&str> = of_run.lines().skip(1).take(2).collect();
+    assert!(strip[0].starts_with("  |o") && strip[1].starts_with("  limits from 0 to 30 s: o "), "{of_run}");
+    let one = printed("C", &["show", dir.to_str().unwrap()]);
+    assert!(one.starts_with("show_limits: The flow uses "), "{one}");
+    assert!(one.lines().skip(1).take(2).eq(strip.iter().copied()), "{one}\n{of_run}");
+    // a folder of an older version has no limits, and shows the rest
+    let old = folder("show_limits_old");
+    fs::create_dir_all(&old).unwrap();
+    fs::copy(dir.join("report.json"), old.join("report.json")).unwrap();
+    let series = fs::read_to_string(dir.join("series.csv")).unwrap();
+    let kept: Vec<usize> = (series.lines().next().unwrap().split(',').enumerate())
+        .filter(|(_, key)| !key.starts_with("limit_") && *key != "dark_share")
+        .map(|(i, _)| i)
+        .collect();
+    let cut = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        kept.iter().map(|i| cells[*i]).collect::<Vec<_>>().join(",") + "\n"
+    };
+    fs::write(old.join("series.csv"), series.lines().map(cut).collect::<String>()).unwrap();
+    let page = folder("show_limits_page");
+    let both = ["show", old.to_str().unwrap(), dir.to_str().unwrap(), "--out", page.to_str().unwrap()];
+    let text = printed("C", &both);
+    let of = |name: &str| text.lines().skip_while(|l| !l.starts_with(&format!("{name}: "))).nth(1).unwrap();
+    assert_eq!(of("show_limits"), strip[0]);
+    assert!(of("show_limits_old").starts_with("show_limits: "), "{text}");
+    let page = String::from_utf8(contents(&page)["show.html"].clone()).unwrap();
+    assert_eq!(page.matches("<title>What limited the flows over time</title>").count(), 1);
 }
 
 #[test]

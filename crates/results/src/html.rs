@@ -36,7 +36,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let mut groups = figures::all(report, outcome.record).into_iter().peekable();
     // first what limited the flows, beside their goodput
     let of_all = groups.next_if(|(heading, _)| heading == figures::ALL_FLOWS).map(|(_, plots)| plots);
-    let strip = limits::strip(outcome.record).map(|strip| strip.to_svg(Mode::Inline));
+    let strip = limits::strip(&[("", outcome.record)]).map(|strip| strip.to_svg(Mode::Inline));
     section(&mut out, figures::ALL_FLOWS, strip, &of_all.unwrap_or_default());
     let words = report.in_words();
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();

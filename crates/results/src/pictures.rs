@@ -29,7 +29,7 @@ impl Picture {
 /// All pictures of a run with the names of their files, without extension.
 pub(crate) fn of_run(report: &Report, record: &Record) -> Vec<(String, Picture)> {
     let mut all: Vec<(String, Picture)> = Vec::new();
-    all.extend(limits::strip(record).map(|strip| ("limits".to_owned(), Picture::Strip(strip))));
+    all.extend(limits::strip(&[("", record)]).map(|strip| ("limits".to_owned(), Picture::Strip(strip))));
     for (heading, plots) in figures::all(report, record) {
         // "Flow: a", "Link: hop"; what all flows have in common needs no such word
         let of = heading.split_once(": ").map_or_else(String::new, |(kind, name)| format!("{kind}-{name}-"));

@@ -1,7 +1,7 @@
 //! Reads runs that were saved: the report and, where it is there, the course.
 
 use bentpipe_report::{ReadError, Report};
-use bentpipe_sim::record::{FLOW_COLUMNS, LINK_COLUMNS, Record, Series};
+use bentpipe_sim::record::{DARK, FLOW_COLUMNS, LIMIT_COLUMNS, LINK_COLUMNS, Record, Series};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -134,8 +134,11 @@ fn record(path: &Path, text: &str) -> Result<Record, ShowError> {
         ));
     }
     let place = |key: &&'static str| head.iter().position(|h| h == key).map(|at| (*key, at));
-    let [flow, link] =
-        [&FLOW_COLUMNS, &LINK_COLUMNS].map(|keys| keys.iter().filter_map(place).collect::<Vec<_>>());
+    // a folder of an older version has fewer columns
+    let (flow, link): (Vec<_>, Vec<_>) = (
+        FLOW_COLUMNS.iter().chain(&LIMIT_COLUMNS).filter_map(place).collect(),
+        LINK_COLUMNS.iter().chain(&[DARK]).filter_map(place).collect(),
+    );
     let mut record = Record::default();
     let mut known: [BTreeMap<String, usize>; 2] = [BTreeMap::new(), BTreeMap::new()];
     for (n, line) in lines {
@@ -207,6 +210,7 @@ fn cells(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_sim::observe::flow_series;
 
     fn read(text: &str) -> Result<Record, String> {
         record(Path::new("series.csv"), text).map_err(|e| e.to_string())
@@ -214,17 +218,18 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let mut flow = Series::new("a, \"b\"", &FLOW_COLUMNS);
-        let mut link = Series::new("hop", &LINK_COLUMNS);
+        let mut flow = flow_series("a, \"b\"");
+        let mut link = Series::new("hop", &[&LINK_COLUMNS[..], &[DARK]].concat());
         for i in 0..3 {
-            flow.push(&[1.5 * f64::from(i); FLOW_COLUMNS.len()]);
-            link.push(&[if i == 1 { f64::NAN } else { 1e-7 }; LINK_COLUMNS.len()]);
+            flow.push(&vec![1.5 * f64::from(i); flow.columns.len()]);
+            link.push(&vec![if i == 1 { f64::NAN } else { 1e-7 }; link.columns.len()]);
         }
         let written =
             Record { time_s: vec![0.1, 0.2, 0.3], flows: vec![flow], links: vec![link], ..Record::default() };
         let text = crate::tables::series(&written);
         let read = read(&text).unwrap();
         assert_eq!((read.time_s.len(), read.flows[0].name.as_str()), (3, "a, \"b\""));
+        assert_eq!(read.flows[0].column("limit_recovery_s"), Some(&[0.0, 1.5, 3.0][..]));
         assert_eq!(crate::tables::series(&read), text);
     }
 
