@@ -136,6 +136,36 @@ fn a_saved_report_alone_has_no_course_but_its_bars() {
 }
 
 #[test]
+fn a_run_that_is_not_there_is_answered_with_what_a_run_is_and_with_those_that_are() {
+    let dir = folder("show_nothing");
+    fs::create_dir_all(&dir).unwrap();
+    let said = |run: &str| {
+        let done = program().args(["show", run]).current_dir(&dir).output().unwrap();
+        assert_eq!(done.status.code(), Some(2));
+        err(&done)
+    };
+    let help = "\
+error: nothing: there is no such folder or file
+help: a run is a folder with report.json, as `bentpipe sim FILE --out FOLDER` writes it (emulate and compare, too),
+      or a saved report, as in `bentpipe sim FILE --json > run.json`
+";
+    assert_eq!(said("nothing"), help);
+    for name in ["a", "b", "cubic", "d", "e", "f", "no-run"] {
+        fs::create_dir(dir.join(name)).unwrap();
+        if name != "no-run" {
+            fs::write(dir.join(name).join("report.json"), "{}").unwrap();
+        }
+    }
+    assert_eq!(said("nothing"), format!("{help}help: runs there are: a, b, cubic, d, e and 1 more\n"));
+    assert!(said("cubik").ends_with("\nhelp: runs there are: cubic, a, b, d, e and 1 more\n"));
+    assert!(said("no-run").contains("no-run: there is no report.json in it\n"));
+    // what `compare` has written is two runs
+    fs::create_dir_all(dir.join("both/simulated")).unwrap();
+    fs::write(dir.join("both/simulated/report.json"), "{}").unwrap();
+    assert!(said("both").ends_with("\nhelp: runs there are: both/simulated\n"), "{}", said("both"));
+}
+
+#[test]
 fn what_cannot_be_shown_is_named() {
     let refused = |path: &Path| {
         let done = bentpipe(&["show", path.to_str().unwrap()]);
@@ -144,10 +174,9 @@ fn what_cannot_be_shown_is_named() {
     };
     let dir = folder("show_refused");
     fs::create_dir_all(&dir).unwrap();
-    assert!(refused(&dir).contains("there is no report.json in it\nhelp: name folders"), "{}", refused(&dir));
+    assert!(refused(&dir).contains("there is no report.json in it\nhelp: a run is a "), "{}", refused(&dir));
     fs::write(dir.join("runs.csv"), "").unwrap();
     assert!(refused(&dir).contains("this is a sweep, whose own page has all runs"));
-    assert!(refused(&dir.join("none.json")).contains("none.json: "));
     fs::write(dir.join("report.json"), "{").unwrap();
     assert!(refused(&dir).contains("report.json: not a report of bentpipe: "));
     let report = saved("show_damaged", &["flows=1", "duration=5 s"]);
