@@ -19,7 +19,7 @@ mod tables;
 pub use bentpipe_plot::Formats;
 pub use capture::{CaptureFiles, CapturedPacket, FinishedCapture};
 pub use file::{Error, make_folder};
-pub use limits::limits_in_lines;
+pub use limits::{limits_in_lines, record_for_lines};
 
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;

@@ -1,8 +1,11 @@
 //! What limited flows over the time of a run, as a line of characters and as a picture.
 
 use crate::series::{MAX_FLOWS, column, maximum, time_axis, time_unit};
+use bentpipe_base::Duration;
 use bentpipe_plot::{Colour, Strip, StripBand, StripKind, StripRow};
 use bentpipe_report::decimals;
+use bentpipe_scenario::{Scenario, Stop};
+use bentpipe_sim::RecordOptions;
 use bentpipe_sim::record::{LIMIT_COLUMNS, Record, Series};
 use core::fmt::Write as _;
 
@@ -30,6 +33,8 @@ const LIMITS: [Limit; 7] = [
 
 /// Number of characters of a line.
 const CHARACTERS: usize = 60;
+/// Intervals of a run of which only lines are made: eight for each character.
+const INTERVALS: u64 = 8 * CHARACTERS as u64;
 /// Maximum number of bands of a row.
 const BANDS: usize = 160;
 /// Maximum number of rows of a picture, unless it has more runs.
@@ -41,6 +46,19 @@ const NAME: usize = 18;
 struct Course {
     name: String,
     parts: Vec<Option<usize>>,
+}
+
+/// Returns what must be recorded for the lines below the headline: as little as they need, so that a run takes
+/// no longer.
+pub fn record_for_lines(scenario: &Scenario) -> RecordOptions {
+    let fine = RecordOptions { sequences: 0, ..RecordOptions::default() };
+    // a run that ends with its flows may be much shorter than its scenario allows
+    match scenario.stop {
+        Stop::Finished => fine,
+        Stop::Duration => {
+            RecordOptions { every: fine.every.max(Duration(scenario.duration.0 / INTERVALS)), ..fine }
+        }
+    }
 }
 
 /// Returns the lines below the headline: one for each flow, or one for all if they are many, and what the
