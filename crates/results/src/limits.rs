@@ -21,7 +21,7 @@ const fn limit(name: &'static str, letter: char, sign: char, colour: Colour) -> 
     Limit { name, letter, sign, colour }
 }
 
-const LIMITS: [Limit; 7] = [
+const LIMITS: [Limit; LIMIT_COLUMNS.len()] = [
     limit("opening the connection", 'o', '·', Colour::Ink),
     limit("application", 'a', '░', Colour::Grey),
     limit("send buffer", 'b', '▄', Colour::Orange),

@@ -4,6 +4,7 @@
 
 use crate::exchange::Exchange;
 use bentpipe_base::Duration;
+use bentpipe_tcp::Limit;
 
 /// Maximum number of intervals of a record. A long run ends with at least half of it.
 pub const MAX_INTERVALS: usize = 2048;
@@ -86,7 +87,7 @@ pub const LINK_COLUMNS: [&str; 10] = [
 
 /// Seconds of the interval under each of the sender's limits, in the order of reports, behind the columns of
 /// a flow.
-pub const LIMIT_COLUMNS: [&str; 7] = [
+pub const LIMIT_COLUMNS: [&str; Limit::COUNT] = [
     "limit_handshake_s",
     "limit_application_s",
     "limit_send_buffer_s",

@@ -3,6 +3,7 @@
 use bentpipe_base::names::nearest;
 use bentpipe_report::{ReadError, Report};
 use bentpipe_sim::record::{DARK, FLOW_COLUMNS, LIMIT_COLUMNS, LINK_COLUMNS, Record, Series};
+use bentpipe_sim::report::describe_schemes;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -96,7 +97,8 @@ impl SavedRun {
             return Err(ShowError::NoRun { path: path.to_owned(), reason, near: near(path) });
         }
         let report = Report::from_json(&text(&file)?);
-        let report = report.map_err(|cause| ShowError::Report { path: file.clone(), cause })?;
+        let mut report = report.map_err(|cause| ShowError::Report { path: file.clone(), cause })?;
+        describe_schemes(&mut report.flows);
         let series = path.join("series.csv");
         let record =
             if folder && series.exists() { record(&series, &text(&series)?)? } else { Record::default() };
@@ -248,6 +250,7 @@ fn cells(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_report::{FlowKind, FlowReport, TcpReport};
     use bentpipe_sim::observe::flow_series;
 
     fn read(text: &str) -> Result<Record, String> {
@@ -269,6 +272,20 @@ mod tests {
         assert_eq!((read.time_s.len(), read.flows[0].name.as_str()), (3, "a, \"b\""));
         assert_eq!(read.flows[0].column("limit_recovery_s"), Some(&[0.0, 1.5, 3.0][..]));
         assert_eq!(crate::tables::series(&read), text);
+    }
+
+    #[test]
+    fn a_saved_report_knows_again_what_its_schemes_heed() {
+        let of = |scheme: &str| {
+            let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
+            FlowReport { kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+        };
+        let path = std::env::temp_dir().join(format!("bentpipe-saved-{}.json", std::process::id()));
+        std::fs::write(&path, Report::new("t", vec![of("bbr"), of("cubic")]).to_json()).unwrap();
+        let saved = SavedRun::read(&path);
+        std::fs::remove_file(&path).unwrap();
+        let flows = saved.unwrap().report.flows;
+        assert_eq!(flows.iter().map(|f| f.context.ignores_losses).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
