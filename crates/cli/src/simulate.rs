@@ -3,15 +3,11 @@
 use crate::expect::{Expect, judge_all};
 use crate::locale;
 use crate::outcome::{Failure, print_message};
-use bentpipe_base::Duration;
 use bentpipe_report::Report;
-use bentpipe_results::{Formats, limits_in_lines};
-use bentpipe_scenario::{Scenario, Stop};
-use bentpipe_sim::{Record, RecordOptions};
+use bentpipe_results::{Formats, limits_in_lines, record_for_lines};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::Record;
 use std::path::Path;
-
-/// Intervals of a run of which only lines are made: eight for each character.
-const LINES: u64 = 480;
 
 /// What is printed and written beside the report.
 #[derive(Clone, Copy)]
@@ -34,7 +30,7 @@ pub(crate) fn run(
     expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
     let (report, record) = match output.out {
         None if output.json => (bentpipe_sim::run(scenario), Record::default()),
-        None => bentpipe_sim::run_recorded(scenario, &for_lines(scenario), |_| None),
+        None => bentpipe_sim::run_recorded(scenario, &record_for_lines(scenario), |_| None),
         Some(folder) => {
             let (report, record, files) =
                 bentpipe_results::run_with(folder, scenario, output.pictures).map_err(Failure::run)?;
@@ -45,18 +41,6 @@ pub(crate) fn run(
     let all_met = judge_all(expects, &report, "");
     let text = if output.json { report.to_json() + "\n" } else { in_words(&report, &record) };
     Ok((text, all_met))
-}
-
-/// What is recorded for the lines below the headline: as little as they need, so that a run takes no longer.
-fn for_lines(scenario: &Scenario) -> RecordOptions {
-    let fine = RecordOptions { sequences: 0, ..RecordOptions::default() };
-    // a run that ends with its flows may be much shorter than its scenario allows
-    match scenario.stop {
-        Stop::Finished => fine,
-        Stop::Duration => {
-            RecordOptions { every: fine.every.max(Duration(scenario.duration.0 / LINES)), ..fine }
-        }
-    }
 }
 
 /// The report as text, with what limited the flows over time.

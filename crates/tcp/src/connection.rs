@@ -371,7 +371,7 @@ impl Connection {
         &self.stats
     }
     /// Returns the time under each limit up to `now`, in the order of [`Limit::ALL`].
-    pub fn limited_by(&self, now: Instant) -> [Duration; 7] {
+    pub fn limited_by(&self, now: Instant) -> [Duration; Limit::COUNT] {
         self.limits.spent(now)
     }
     /// Returns how many in-order bytes ever arrived from the peer.

@@ -24,8 +24,10 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Number of causes.
+    pub const COUNT: usize = Self::Recovery as usize + 1;
     /// All causes in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Handshake,
         Self::Application,
         Self::SendBuffer,
@@ -54,14 +56,14 @@ impl Limit {
 pub struct LimitClock {
     current: Limit,
     since: Instant,
-    spent: [Duration; 7],
+    spent: [Duration; Limit::COUNT],
     stopped: bool,
 }
 
 impl LimitClock {
     /// Starts under [`Limit::Handshake`].
     pub const fn new(now: Instant) -> Self {
-        Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; 7], stopped: false }
+        Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; Limit::COUNT], stopped: false }
     }
 
     /// Returns the limit now in force.
@@ -99,7 +101,7 @@ impl LimitClock {
     }
 
     /// Returns the time under each limit up to `now`.
-    pub fn spent(&self, now: Instant) -> [Duration; 7] {
+    pub fn spent(&self, now: Instant) -> [Duration; Limit::COUNT] {
         let mut clock = self.clone();
         clock.close(now);
         clock.spent
