@@ -43,7 +43,7 @@ pub struct EventQueue {
     /// Number of the current slice, from time 0.
     slice: u64,
     /// First entry of each later slice's list.
-    heads: Vec<u32>,
+    heads: Box<[u32; SLICES as usize]>,
     /// One bit for each slice that is not empty.
     filled: [u64; WORDS],
     entries: Vec<Entry>,
@@ -59,7 +59,7 @@ impl Default for EventQueue {
         Self {
             now: Vec::new(),
             slice: 0,
-            heads: vec![NONE; SLICES as usize],
+            heads: Box::new([NONE; SLICES as usize]),
             filled: [0; WORDS],
             entries: Vec::new(),
             free: NONE,
@@ -124,20 +124,59 @@ impl EventQueue {
     /// Takes the earliest wake-up due at or before `limit`.
     #[inline]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
+        let far = self.far.first().unwrap_or(Key::MAX);
         if self.now.is_empty() {
+            if let Some(alone) = self.next_filled().and_then(|slice| self.alone(slice, far)) {
+                return self.take_alone(alone, limit);
+            }
             self.settle();
         }
-        let near = self.now.last().map_or(Key::MAX, |e| e.0);
-        let far = self.far.first().unwrap_or(Key::MAX);
-        let key = near.min(far);
-        if key == Key::MAX || time_of(key) > limit {
-            return None;
-        }
-        let (_, (node, slot)) = if near < far { self.now.pop()? } else { self.far.pop()? };
+        let (key, (node, slot)) = match self.now.last() {
+            Some(&(near, owner)) if near < far => {
+                if time_of(near) > limit {
+                    return None;
+                }
+                self.now.pop();
+                (near, owner)
+            }
+            _ => {
+                if far == Key::MAX || time_of(far) > limit {
+                    return None;
+                }
+                self.far.pop()?
+            }
+        };
         Some(Wake { at: time_of(key), node, slot })
     }
 
+    /// The index of the entry of `slice` if it has only one, before `far`: the usual case with few
+    /// connections, which needs no sorting.
+    #[inline]
+    fn alone(&self, slice: u64, far: Key) -> Option<(u64, u32)> {
+        let head = self.heads[(slice % SLICES) as usize];
+        let entry = self.entries.get(head as usize)?;
+        (entry.next == NONE && entry.key < far).then_some((slice, head))
+    }
+
+    #[inline]
+    fn take_alone(&mut self, (slice, head): (u64, u32), limit: Instant) -> Option<Wake> {
+        let entry = &mut self.entries[head as usize];
+        let (at, (node, slot)) = (time_of(entry.key), entry.owner);
+        if at > limit {
+            return None;
+        }
+        entry.next = self.free;
+        self.free = head;
+        self.slice = slice;
+        let i = (slice % SLICES) as usize;
+        self.heads[i] = NONE;
+        self.filled[i / 64] &= !(1 << (i % 64));
+        self.in_ring -= 1;
+        Some(Wake { at, node, slot })
+    }
+
     /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
+    #[inline]
     fn settle(&mut self) {
         if !self.now.is_empty() {
             return;
@@ -150,41 +189,45 @@ impl EventQueue {
     }
 
     /// Number of the first non-empty slice after the current one.
+    #[inline]
     fn next_filled(&self) -> Option<u64> {
         if self.in_ring == 0 {
             return None;
         }
         let start = self.slice + 1;
-        let first = (start % SLICES) as usize;
-        for step in 0..=WORDS {
-            let word = (first / 64 + step) % WORDS;
-            let mut bits = self.filled[word];
-            // the first word comes again at the end: its upper bits were seen to be 0 then
-            if step == 0 {
-                bits &= !0 << (first % 64);
-            }
+        let first = start % SLICES;
+        // the number of the slice of a word's first bit; the first word comes again at the end, and its upper
+        // bits were seen to be 0 then
+        let mut begin = start - first % 64;
+        let mut bits = self.filled[(first / 64) as usize] & (!0 << (first % 64));
+        for _ in 0..=WORDS {
             if bits != 0 {
-                let i = (word * 64) as u64 + u64::from(bits.trailing_zeros());
-                return Some(start + (i + SLICES - start % SLICES) % SLICES);
+                return Some(begin + u64::from(bits.trailing_zeros()));
             }
+            begin += 64;
+            bits = self.filled[(begin / 64) as usize % WORDS];
         }
         None
     }
 
+    #[inline]
     fn load(&mut self, slice: u64) {
         let i = (slice % SLICES) as usize;
         self.slice = slice;
         self.filled[i / 64] &= !(1 << (i % 64));
         let mut at = core::mem::replace(&mut self.heads[i], NONE);
         while at != NONE {
-            let entry = self.entries[at as usize];
+            let entry = &mut self.entries[at as usize];
             self.now.push((entry.key, entry.owner));
-            self.entries[at as usize].next = self.free;
+            let next = core::mem::replace(&mut entry.next, self.free);
             self.free = at;
-            at = entry.next;
+            at = next;
         }
         self.in_ring -= self.now.len();
-        self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
+        // with few connections a slice mostly has one
+        if self.now.len() > 1 {
+            self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
+        }
     }
 
     /// Number of wake-ups waiting.

@@ -221,6 +221,45 @@ impl Link {
         })
     }
 
+    /// A packet enters.
+    #[inline]
+    pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if self.channel.varies || self.channel.mtu.is_some() {
+            return self.receive_special(cx, packet);
+        }
+        self.arrive(cx, packet);
+        self.arm(cx, self.deadline());
+    }
+
+    /// The same if the link varies or has an MTU.
+    #[inline(never)]
+    fn receive_special(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if self.channel.refuses(&packet) {
+            return self.refuse(cx, packet);
+        }
+        let deadline = if self.channel.varies {
+            self.handle_varying(cx, Input::Packet(Port(0), packet))
+        } else {
+            self.arrive(cx, packet);
+            self.deadline()
+        };
+        self.arm(cx, deadline);
+    }
+
+    /// A call that the link has requested, or an additional one.
+    #[inline]
+    pub fn wake(&mut self, cx: &mut Cx<'_>) {
+        let deadline = if self.channel.varies {
+            self.handle_varying(cx, Input::Timer(Slot(0)))
+        } else {
+            self.disarm(cx);
+            self.catch_up(cx);
+            self.deliver(cx);
+            self.deadline()
+        };
+        self.arm(cx, deadline);
+    }
+
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
@@ -273,6 +312,13 @@ impl Link {
     /// Begins every service that should have begun by now.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        if self.busy_until <= cx.now && !self.queue.is_empty() {
+            self.serve_waiting(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn serve_waiting(&mut self, cx: &mut Cx<'_>) {
         while self.busy_until <= cx.now && !self.queue.is_empty() {
             let start = self.busy_until;
             if let Some(packet) = self.next_packet(cx, start) {
@@ -281,6 +327,7 @@ impl Link {
         }
     }
 
+    #[inline]
     fn serve(&mut self, cx: &mut Cx<'_>, packet: Pkt, start: Instant, fresh: bool) {
         let sent = Fragments::of(self.channel.mtu, packet.wire_len());
         let end = self.channel.serialise(start, sent, fresh);
@@ -380,23 +427,9 @@ impl Link {
 impl Node for Link {
     #[inline]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        let input = match input {
-            Input::Packet(_, packet) if self.channel.refuses(&packet) => return self.refuse(cx, packet),
-            input => input,
-        };
-        let deadline = if self.channel.varies {
-            self.handle_varying(cx, input)
-        } else {
-            match input {
-                Input::Packet(_, packet) => self.arrive(cx, packet),
-                Input::Timer(_) => {
-                    self.disarm(cx);
-                    self.catch_up(cx);
-                    self.deliver(cx);
-                }
-            }
-            self.deadline()
-        };
-        self.arm(cx, deadline);
+        match input {
+            Input::Packet(_, packet) => self.receive(cx, packet),
+            Input::Timer(_) => self.wake(cx),
+        }
     }
 }

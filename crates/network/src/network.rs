@@ -2,7 +2,7 @@
 
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{ChainNode, WireEnd, Wires};
-use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, World};
+use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, Slot, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
@@ -110,7 +110,7 @@ impl Network {
 
     /// Makes every node release the packets it holds.
     pub fn release(&mut self) {
-        self.wires.settle();
+        self.wires.settle(&self.nodes.kinds);
         for i in 0..self.nodes.kinds.len() {
             let id = NodeId(i as u32);
             self.nodes.release(id, &mut self.world.cx(self.now, id));
@@ -124,7 +124,7 @@ impl Network {
         id: NodeId,
         act: impl FnOnce(&mut Gateway, &mut Cx<'_>) -> T,
     ) -> Option<T> {
-        self.wires.settle();
+        self.wires.settle(&self.nodes.kinds);
         let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
         let done = act(&mut self.nodes.gateways[i as usize], &mut self.world.cx(self.now, id));
         self.deliver_outbox(self.now);
@@ -159,7 +159,7 @@ impl Network {
     /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none
     /// any more. Gateways do not follow it.
     pub fn tell_rate(&mut self, link: NodeId, rate: Option<Rate>) {
-        self.wires.settle();
+        self.wires.settle(&self.nodes.kinds);
         for (id, kind) in self.nodes.kinds.iter().enumerate() {
             let (id, Kind::Other(i)) = (NodeId(id as u32), kind) else { continue };
             if self.wires.leads_to(id, link) {
@@ -214,18 +214,34 @@ impl Network {
     /// Delivers a packet to the node at the other end of a wire. Routers forward within the call.
     #[inline]
     fn deliver(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
-        let mut to = self.wires.end(from, port);
-        while let Kind::Router(i) = self.nodes.kinds[to.node.0 as usize] {
+        let (mut to, mut kind) = self.wires.end(from, port);
+        while let Kind::Router(i) = kind {
             let router = &mut self.nodes.routers[i as usize];
             let forwarded = router.forward(&mut self.world.cx(at, to.node), packet);
             let Some((port, forwarded)) = forwarded else { return };
             packet = forwarded;
-            to = self.wires.end(to.node, port);
+            (to, kind) = self.wires.end(to.node, port);
         }
         if packet.segment != 0 && self.takes_wire_packets(to.node) {
             return self.cut(at, to, packet);
         }
-        self.nodes.handle(to.node, &mut self.world.cx(at, to.node), Input::Packet(to.port, packet));
+        let cx = &mut self.world.cx(at, to.node);
+        match kind {
+            Kind::Link(i) => self.nodes.links[i as usize].receive(cx, packet),
+            Kind::Host(i) => self.nodes.hosts[i as usize].receive(cx, packet),
+            _ => self.nodes.handle(to.node, cx, Input::Packet(to.port, packet)),
+        }
+    }
+
+    /// Calls a node with a timer that is due.
+    #[inline]
+    fn wake(&mut self, id: NodeId, slot: Slot) {
+        let cx = &mut self.world.cx(self.now, id);
+        match self.nodes.kinds[id.0 as usize] {
+            Kind::Link(i) => self.nodes.links[i as usize].wake(cx),
+            Kind::Host(i) => self.nodes.hosts[i as usize].wake(cx, slot),
+            _ => self.nodes.handle(id, cx, Input::Timer(slot)),
+        }
     }
 
     /// True for nodes that receive super-packets as wire packets.
@@ -251,7 +267,7 @@ impl Network {
 
     /// Injects a packet at an open end, now.
     pub fn inject(&mut self, end: NodeId, packet: Pkt) {
-        self.wires.settle();
+        self.wires.settle(&self.nodes.kinds);
         self.deliver(self.now, end, Port(0), packet);
         self.deliver_outbox(self.now);
     }
@@ -282,11 +298,11 @@ impl Network {
     /// Handles all events up to and including `until`, or until `stop`, called after each event, returns
     /// true.
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
-        self.wires.settle();
+        self.wires.settle(&self.nodes.kinds);
         while let Some(wake) = self.world.events.pop_until(until) {
             // later than `wake.at` only if the driver has skipped time (`skip_to`)
             self.now = self.now.max(wake.at);
-            self.nodes.handle(wake.node, &mut self.world.cx(self.now, wake.node), Input::Timer(wake.slot));
+            self.wake(wake.node, wake.slot);
             self.deliver_outbox(self.now);
             if stop(self) {
                 return;

@@ -31,8 +31,10 @@ impl Endpoint {
     }
 
     /// Requests the next wake-up, unless one is requested by then already.
+    #[inline]
     pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, slot: Slot) {
-        let deadline = self.conn.deadline().min(self.app_at);
+        let known = self.armed.min(self.app_at);
+        let deadline = self.conn.deadline_before(known).unwrap_or(known);
         if deadline < self.armed {
             self.armed = deadline;
             cx.wake(slot, deadline);

@@ -132,7 +132,11 @@ impl Host {
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
 
-    fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+    /// A packet arrives.
+    // Not inlined: links are called six times as often as hosts, and without this code their stack frame is
+    // small.
+    #[inline(never)]
+    pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         if let Some(said) = packet.too_big() {
             self.too_big(cx, &packet, said);
             cx.recycle(packet);
@@ -254,7 +258,9 @@ impl Host {
         self.run(cx, i);
     }
 
-    fn timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+    /// A wake-up that the host has requested, or an outdated one.
+    #[inline(never)]
+    pub fn wake(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         if slot.0 >= SOURCES {
             self.other_timer(cx, slot);
             return;
@@ -277,13 +283,10 @@ impl Host {
 }
 
 impl Node for Host {
-    // Not inlined: links are called six times as often as hosts, and without this code their stack frame is
-    // small.
-    #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
-            Input::Packet(_, packet) => self.packet(cx, packet),
-            Input::Timer(slot) => self.timer(cx, slot),
+            Input::Packet(_, packet) => self.receive(cx, packet),
+            Input::Timer(slot) => self.wake(cx, slot),
         }
     }
 }

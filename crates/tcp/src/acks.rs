@@ -66,7 +66,8 @@ impl Connection {
     }
 
     /// Updates SND.WND, SND.WL1 and SND.WL2. True if the window changed.
-    fn update_window(&mut self, segment: &Packet, left: u64, ack: u64) -> bool {
+    #[inline]
+    pub(crate) fn update_window(&mut self, segment: &Packet, left: u64, ack: u64) -> bool {
         let (wl1, wl2) = self.window_update;
         if !(wl1 < left || (wl1 == left && wl2 <= ack)) {
             return false;
@@ -242,10 +243,15 @@ impl Connection {
             return None;
         }
         let rtt = self.rtt_of(now, segment, digest)?;
+        self.take_rtt_sample(rtt);
+        Some(rtt)
+    }
+
+    #[inline]
+    pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = self.board.flight() / self.mss() / 2;
         self.rtt.take(rtt, (self.board.una(), self.board.next()), per_round);
         self.stats.rtt.record(rtt);
-        Some(rtt)
     }
 
     pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
@@ -261,7 +267,8 @@ impl Connection {
         }
     }
 
-    fn advance_round(&mut self) -> bool {
+    #[inline]
+    pub(crate) fn advance_round(&mut self) -> bool {
         let ended = self.board.una() >= self.round.end;
         if ended {
             self.round.number += 1;
@@ -342,6 +349,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }

@@ -20,6 +20,7 @@ use crate::limits::{Limit, LimitClock};
 use crate::nagle::Cork;
 use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
+use crate::prediction::ShortWay;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
@@ -85,6 +86,7 @@ pub struct Connection {
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
     pub(crate) random_values: RandomValues,
+    pub(crate) short_way: ShortWay,
 }
 
 /// Round trips, counted by data sent and acknowledged.
@@ -182,6 +184,7 @@ impl Connection {
             events: Vec::new(),
             stats: Stats::default(),
             random_values: chance,
+            short_way: ShortWay::default(),
             config,
         }
     }
@@ -267,6 +270,15 @@ impl Connection {
         self.timers.earliest()
     }
 
+    /// Returns when `timer` must be called next if that is before `known`.
+    #[inline]
+    pub fn deadline_before(&mut self, known: Instant) -> Option<Instant> {
+        if self.timers.none_before(known) {
+            return None;
+        }
+        Some(self.timers.settle()).filter(|at| *at < known)
+    }
+
     /// Returns the same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
@@ -343,6 +355,12 @@ impl Connection {
     /// Returns what limits the sender. The window may grow only under [`Limit::CongestionWindow`].
     pub(crate) fn growth_limit(&mut self, now: Instant) -> Limit {
         let cwnd = self.cc.plan(&self.path()).window.0;
+        self.growth_limit_of(now, cwnd)
+    }
+
+    /// The same if the scheme's window is `cwnd`.
+    #[inline]
+    pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64) -> Limit {
         let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
         let used = self.usage.cwnd_limited(cwnd, slow_start);
         let validated =

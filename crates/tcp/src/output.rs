@@ -9,6 +9,7 @@ use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, JitterState};
 use crate::limits::Limit;
 use crate::options::syn_options;
+use crate::prediction::Next;
 use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::signalling::End;
@@ -43,6 +44,11 @@ impl Connection {
             }
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
+        }
+        match self.transmit_expected(cx) {
+            Next::Send(packet) => return Some(packet),
+            Next::Nothing => return None,
+            Next::LongWay => {}
         }
         if self.signalling.as_ref().is_some_and(End::must_speak) {
             self.rcv.ack_now();
@@ -181,7 +187,7 @@ impl Connection {
 
     /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): true if a partial segment of
     /// `room` bytes is sent, since that is at least half the largest window.
-    const fn worth_sending(&self, room: u64) -> bool {
+    pub(crate) const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
 
@@ -412,6 +418,9 @@ impl Connection {
                 None
             }
             AckDue::By(_) | AckDue::Now => {
+                if let Some(packet) = self.plain_ack(cx) {
+                    return Some(packet);
+                }
                 let next = self.board.next();
                 let mut packet = self.build(cx, next, next);
                 self.signal(cx.now, &mut packet, None);

@@ -156,6 +156,22 @@ impl Receiver {
         }
     }
 
+    /// True if nothing has arrived beyond a gap, and the end of the stream is not known.
+    #[inline]
+    pub(crate) const fn is_gapless(&self) -> bool {
+        self.fin.is_none() && self.out_of_order.is_empty()
+    }
+
+    /// Does what [`Self::text`] does with the next `len` bytes, more than none and all in the window, if
+    /// there is no gap.
+    #[inline]
+    pub(crate) fn in_order(&mut self, now: Instant, len: u64) {
+        self.largest = self.largest.max(len);
+        self.dsack = None;
+        self.next += len;
+        self.count(now, len);
+    }
+
     /// True if the segment contradicts the end of the stream: text beyond a known FIN, a FIN elsewhere, or a
     /// first FIN below data that has arrived beyond a gap.
     #[inline]

@@ -46,6 +46,10 @@ macro_rules! delegate_to_window {
         fn plan(&self, _: &$crate::cc::Path) -> $crate::cc::Plan {
             $crate::cc::Plan::window(self.window.size())
         }
+        #[inline]
+        fn window_only(&self) -> Option<$crate::cc::Size> {
+            Some(self.window.size())
+        }
     };
     (@ ssthresh) => {
         fn ssthresh(&self) -> Option<$crate::cc::Size> {
