@@ -84,8 +84,8 @@ impl Report {
         to_python(py, &serde_json::to_value(&self.results).unwrap_or_default())
     }
 
-    /// The report as text, as `bentpipe sim` prints it. For the lines of what limited the flows, a run that was
-    /// not recorded is made again.
+    /// The report as text, as `bentpipe sim` prints it. For the lines of what limited the flows, a run that
+    /// was not recorded is made again.
     fn to_text(&self, py: Python<'_>, signals: bool) -> PyResult<String> {
         if self.lines.get().is_none() {
             let lines = match self.record.get() {
