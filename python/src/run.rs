@@ -84,17 +84,16 @@ impl Report {
         to_python(py, &serde_json::to_value(&self.results).unwrap_or_default())
     }
 
-    /// The report as text, as `bentpipe sim` prints it. For the lines of what limited the flows, a run that was
-    /// not recorded is made again.
+    /// The report as text, as `bentpipe sim` prints it. For the lines of what limited the flows, a run that
+    /// was not recorded is made again.
     fn to_text(&self, py: Python<'_>, signals: bool) -> PyResult<String> {
         if self.lines.get().is_none() {
-            let lines = match self.record.get() {
-                Some(record) => limits_in_lines(record, false),
-                None => {
-                    let options = Some(record_for_lines(&self.scenario));
-                    let ((_, record), _) = course(py, &self.scenario, options, signals)?;
-                    limits_in_lines(&record.unwrap_or_default(), false)
-                }
+            let lines = if let Some(record) = self.record.get() {
+                limits_in_lines(record, false)
+            } else {
+                let options = Some(record_for_lines(&self.scenario));
+                let ((_, record), _) = course(py, &self.scenario, options, signals)?;
+                limits_in_lines(&record.unwrap_or_default(), false)
             };
             // another thread may have made the same lines
             let _ = self.lines.set(lines);

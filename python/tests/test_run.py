@@ -96,7 +96,7 @@ def test_a_notebook_shows_the_page_with_pictures(small: Scenario) -> None:
 def test_the_text_says_what_limited_the_flows(small: Scenario) -> None:
     text = str(bentpipe.run(small))
     lines = text.splitlines()
-    assert lines[0].startswith("The 5 flows use ") and lines[1].startswith("  flow1 |") and len(lines[1]) == 69
+    assert lines[0].startswith("The 5 flows use ") and lines[1].startswith("  flow1 |") and len(lines[1]) == 70
     assert lines[6].startswith("  limits from 0 to ")
     # the course of a recorded run is at hand
     recorded = bentpipe.run(small, record=True)

@@ -48,8 +48,8 @@ struct Course {
     parts: Vec<Option<usize>>,
 }
 
-/// Returns what must be recorded for the lines below the headline: as little as they need, so that a run takes
-/// no longer.
+/// Returns what must be recorded for the lines below the headline: as little as they need, so that a run
+/// takes no longer.
 pub fn record_for_lines(scenario: &Scenario) -> RecordOptions {
     let fine = RecordOptions { sequences: 0, ..RecordOptions::default() };
     // a run that ends with its flows may be much shorter than its scenario allows

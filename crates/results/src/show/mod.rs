@@ -40,8 +40,8 @@ pub fn write(dir: &Path, runs: &[SavedRun], formats: Formats) -> Result<Vec<Path
     Ok(paths)
 }
 
-/// The runs in text: for each a headline, what limited its flows over time, and a row; and what they differ in.
-/// `ascii` is for terminals that show nothing else.
+/// The runs in text: for each a headline, what limited its flows over time, and a row; and what they differ
+/// in. `ascii` is for terminals that show nothing else.
 pub fn in_words(runs: &[SavedRun], ascii: bool) -> String {
     let beginning = |run: &SavedRun| {
         let lines = limits::limits_in_lines(&run.record, ascii);
@@ -87,6 +87,9 @@ fn page(runs: &[SavedRun]) -> String {
 }
 
 fn strip(runs: &[SavedRun]) -> Option<Strip> {
+    if let [run] = runs {
+        return limits::strip(&[("", &run.record)]);
+    }
     let named: Vec<(&str, &Record)> = runs.iter().map(|run| (run.name.as_str(), &run.record)).collect();
     limits::strip(&named)
 }
