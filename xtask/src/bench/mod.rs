@@ -4,6 +4,7 @@
 
 mod before;
 mod growth;
+mod htsim;
 pub(crate) mod live;
 pub(crate) mod measure;
 mod ns2;
@@ -46,6 +47,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 pub(crate) fn items() -> Outcome<Vec<Item>> {
     let bench = Bench::new()?;
     let mut items = turns::items(&bench)?;
+    items.extend(htsim::items(&bench)?);
     items.extend(growth::items(&bench)?);
     Ok(items)
 }
