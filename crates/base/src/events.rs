@@ -46,6 +46,8 @@ pub struct EventQueue {
     heads: Box<[u32; SLICES as usize]>,
     /// One bit for each slice that is not empty.
     filled: [u64; WORDS],
+    /// One bit for each word of `filled` that is not 0.
+    words: u32,
     entries: Vec<Entry>,
     free: u32,
     far: Heap,
@@ -61,6 +63,7 @@ impl Default for EventQueue {
             slice: 0,
             heads: Box::new([NONE; SLICES as usize]),
             filled: [0; WORDS],
+            words: 0,
             entries: Vec::new(),
             free: NONE,
             far: Heap::default(),
@@ -111,6 +114,7 @@ impl EventQueue {
             *taken = entry;
         }
         self.filled[i / 64] |= 1 << (i % 64);
+        self.words |= 1 << (i / 64);
         self.in_ring += 1;
     }
 
@@ -122,7 +126,8 @@ impl EventQueue {
     }
 
     /// Takes the earliest wake-up due at or before `limit`.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
         let far = self.far.first().unwrap_or(Key::MAX);
         if self.now.is_empty() {
@@ -168,15 +173,20 @@ impl EventQueue {
         entry.next = self.free;
         self.free = head;
         self.slice = slice;
-        let i = (slice % SLICES) as usize;
-        self.heads[i] = NONE;
-        self.filled[i / 64] &= !(1 << (i % 64));
+        self.empty(slice);
         self.in_ring -= 1;
         Some(Wake { at, node, slot })
     }
 
-    /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
+    /// The node of the wake-up that is due after `before` others; `None` if wake-ups are sparse.
     #[inline]
+    pub fn soon(&self, before: usize) -> Option<NodeId> {
+        let place = self.now.len().checked_sub(before + 1)?;
+        Some(self.now[place].1.0)
+    }
+
+    /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
+    #[inline(never)]
     fn settle(&mut self) {
         if !self.now.is_empty() {
             return;
@@ -191,31 +201,39 @@ impl EventQueue {
     /// Number of the first non-empty slice after the current one.
     #[inline]
     fn next_filled(&self) -> Option<u64> {
-        if self.in_ring == 0 {
-            return None;
-        }
         let start = self.slice + 1;
         let first = start % SLICES;
-        // the number of the slice of a word's first bit; the first word comes again at the end, and its upper
-        // bits were seen to be 0 then
-        let mut begin = start - first % 64;
-        let mut bits = self.filled[(first / 64) as usize] & (!0 << (first % 64));
-        for _ in 0..=WORDS {
-            if bits != 0 {
-                return Some(begin + u64::from(bits.trailing_zeros()));
-            }
-            begin += 64;
-            bits = self.filled[(begin / 64) as usize % WORDS];
+        let (word, bit) = ((first / 64) as usize, first % 64);
+        let bits = self.filled[word] & (!0 << bit);
+        if bits != 0 {
+            return Some(start - bit + u64::from(bits.trailing_zeros()));
         }
-        None
+        // the words after this one, and at last this one again for the slices below `first`
+        let after = (self.words | self.words << WORDS) >> (word + 1) & ((1 << WORDS) - 1);
+        if after == 0 {
+            return None;
+        }
+        let steps = after.trailing_zeros() as usize + 1;
+        let bits = self.filled[(word + steps) % WORDS];
+        Some(start - bit + steps as u64 * 64 + u64::from(bits.trailing_zeros()))
     }
 
+    /// Notes that a slice has become empty.
     #[inline]
-    fn load(&mut self, slice: u64) {
+    fn empty(&mut self, slice: u64) {
         let i = (slice % SLICES) as usize;
+        self.heads[i] = NONE;
+        let word = &mut self.filled[i / 64];
+        *word &= !(1 << (i % 64));
+        if *word == 0 {
+            self.words &= !(1 << (i / 64));
+        }
+    }
+
+    fn load(&mut self, slice: u64) {
         self.slice = slice;
-        self.filled[i / 64] &= !(1 << (i % 64));
-        let mut at = core::mem::replace(&mut self.heads[i], NONE);
+        let mut at = self.heads[(slice % SLICES) as usize];
+        self.empty(slice);
         while at != NONE {
             let entry = &mut self.entries[at as usize];
             self.now.push((entry.key, entry.owner));
@@ -224,10 +242,7 @@ impl EventQueue {
             at = next;
         }
         self.in_ring -= self.now.len();
-        // with few connections a slice mostly has one
-        if self.now.len() > 1 {
-            self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
-        }
+        self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
     }
 
     /// Number of wake-ups waiting.

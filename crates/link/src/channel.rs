@@ -27,7 +27,7 @@ pub struct Errors {
 pub struct Channel {
     rate: Rate,
     /// Remainder of the last packet in units of 1/rate ns, carried over so that the long-run rate is exact.
-    carry: u64,
+    pub(crate) carry: u64,
     /// One-way propagation delay.
     pub(crate) one_way: Duration,
     framing: u16,

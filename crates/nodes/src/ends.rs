@@ -30,6 +30,12 @@ impl Endpoint {
         Self { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER }
     }
 
+    /// See [`crate::Host::touch`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.armed.0 ^ self.app_at.0 ^ matches!(self.writer, Writer::Bulk) as u64 ^ self.reader.touch()
+    }
+
     /// Requests the next wake-up, unless one is requested by then already.
     #[inline]
     pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, slot: Slot) {
@@ -65,6 +71,12 @@ impl ConnectionTable {
 
     fn get(&self, i: usize) -> Option<&Endpoint> {
         if i == 0 { self.first.as_ref() } else { self.more.get(i - 1)?.as_ref() }
+    }
+
+    /// The connection of a host that has never had more than one at a time.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Endpoint> {
+        self.first.as_ref().filter(|_| self.more.is_empty())
     }
 
     /// Returns the index of the connection that a segment belongs to.

@@ -6,7 +6,7 @@ use crate::peers::Peers;
 use crate::udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Datagrams, Taken};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{
-    Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot, TcpHeader, TooBig,
+    Addr, Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, RngSlot, Seq, Slot, TcpHeader, TooBig,
 };
 use bentpipe_tcp::{
     Config, Connection, Icmp, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
@@ -127,6 +127,18 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
+    /// Reads what the arrival of `packet` will use, as [`bentpipe_link::Link::touch`] does; only for a host
+    /// with one connection.
+    #[inline]
+    pub fn touch(&self, packet: Option<&Packet>) -> u64 {
+        self.ends.only().map_or(0, |end| {
+            let (conn, apps) = (&end.conn, end.touch());
+            let is_data = packet.is_some_and(|p| p.body.len > 0);
+            let sequence = packet.map_or(0, |p| u64::from(p.tcp.seq.0));
+            apps ^ sequence ^ if is_data { conn.touch_receiver() } else { conn.touch_sender() }
+        })
+    }
+
     fn draw_random_values(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.isn).bits();
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
@@ -150,10 +162,13 @@ impl Host {
             cx.recycle(packet);
         } else if let Some(i) = self.ends.find(&packet) {
             if let Some(end) = self.ends.get_mut(i) {
-                let opening = end.conn.state() == State::SynSent;
-                end.conn.segment(cx, &packet);
-                if opening && end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
-                    self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                if end.conn.state() == State::SynSent {
+                    end.conn.segment(cx, &packet);
+                    if end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
+                        self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                    }
+                } else {
+                    end.conn.segment(cx, &packet);
                 }
             }
             cx.recycle(packet);
@@ -207,12 +222,11 @@ impl Host {
         let write_at = end.writer.run(cx, &mut end.conn);
         end.app_at = read_at.min(write_at);
         let jitter = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
-        while let Some(packet) = end.conn.transmit(cx) {
-            match jitter.zip(self.jitter) {
-                Some((jitter, rng)) => hold(&mut self.held, cx, jitter.max, rng, packet),
-                None => cx.send(Port(0), packet),
-            }
-        }
+        let (held, jitter) = (&mut self.held, jitter.zip(self.jitter));
+        end.conn.transmit_all(cx, |cx, packet| match jitter {
+            Some((jitter, rng)) => hold(held, cx, jitter.max, rng, packet),
+            None => cx.send(Port(0), packet),
+        });
         if end.conn.state() == State::Closed {
             self.ends.retire(i);
             return;

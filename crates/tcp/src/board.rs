@@ -169,6 +169,11 @@ impl Scoreboard {
     pub fn get(&self, i: usize) -> Option<&Sent> {
         self.segs.get(i)
     }
+    /// Returns the newest segment.
+    #[inline]
+    pub fn last(&self) -> Option<&Sent> {
+        self.segs.back()
+    }
     /// Returns where segment `i` begins.
     #[inline]
     pub fn start_of(&self, i: usize) -> u64 {

@@ -372,6 +372,31 @@ impl Connection {
         }
     }
 
+    /// Reads what the next acknowledgment will use, so that the memory is on its way to the cache while
+    /// something else is done. Returns a number that depends on all of it.
+    #[inline]
+    pub fn touch_sender(&self) -> u64 {
+        let ends =
+            |seg: Option<&crate::board::Sent>| seg.map_or(0, |seg| seg.end ^ seg.snapshot.first_sent.0);
+        let board =
+            self.board.una() ^ self.board.marked() ^ ends(self.board.get(0)) ^ ends(self.board.last());
+        let state =
+            self.written ^ self.recovery.flight(&self.board) ^ self.rtt.srtt().0 ^ self.rate.delivered();
+        let timers = self.timers.touch() ^ self.round.end ^ self.clock.last_ack_sent ^ self.send.burst;
+        let counted = self.stats.segments_sent ^ self.stats.bytes_acked.0 ^ self.stats.rtt.count();
+        let more = self.usage.touch() ^ self.limits.touch() ^ self.last_sent.0 ^ u64::from(self.iss.0);
+        let plan = self.cc.window_only().map_or(0, |window| window.0);
+        board ^ state ^ timers ^ counted ^ more ^ plan ^ self.rcv.next() ^ self.rcv.window.right_edge()
+    }
+
+    /// The same for the next data.
+    #[inline]
+    pub fn touch_receiver(&self) -> u64 {
+        let state = self.written ^ self.board.una() ^ u64::from(self.iss.0) ^ self.timers.touch();
+        let received = self.rcv.next() ^ self.rcv.window.right_edge() ^ self.rcv.touch();
+        state ^ received ^ self.clock.last_ack_sent ^ self.limits.touch() ^ u64::from(self.tuple.remote.1)
+    }
+
     /// Returns the state (RFC 9293, figure 5).
     pub const fn state(&self) -> State {
         self.state

@@ -66,6 +66,12 @@ impl LimitClock {
         Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; Limit::COUNT], stopped: false }
     }
 
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.since.0 ^ self.current as u64
+    }
+
     /// Returns the limit now in force.
     #[inline]
     pub const fn current(&self) -> Limit {

@@ -9,7 +9,6 @@ use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, JitterState};
 use crate::limits::Limit;
 use crate::options::syn_options;
-use crate::prediction::Next;
 use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::signalling::End;
@@ -44,11 +43,6 @@ impl Connection {
             }
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
-        }
-        match self.transmit_expected(cx) {
-            Next::Send(packet) => return Some(packet),
-            Next::Nothing => return None,
-            Next::LongWay => {}
         }
         if self.signalling.as_ref().is_some_and(End::must_speak) {
             self.rcv.ack_now();
@@ -418,9 +412,6 @@ impl Connection {
                 None
             }
             AckDue::By(_) | AckDue::Now => {
-                if let Some(packet) = self.plain_ack(cx) {
-                    return Some(packet);
-                }
                 let next = self.board.next();
                 let mut packet = self.build(cx, next, next);
                 self.signal(cx.now, &mut packet, None);

@@ -7,9 +7,10 @@
 //! segment, anything lost or out of order, the handshake and the end.
 
 use crate::board::CleanAck;
-use crate::cc::{Ack, Episode, SentSegment};
+use crate::cc::{Ack, Episode};
 use crate::connection::{Connection, JitterState};
 use crate::limits::Limit;
+use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
@@ -26,7 +27,7 @@ pub(crate) struct ShortWay {
 }
 
 /// What the short way decided about sending.
-pub(crate) enum Next {
+enum Next {
     /// This segment.
     Send(Pkt),
     /// Nothing, and no acknowledgment.
@@ -45,11 +46,9 @@ impl Connection {
             && !agreed.ecn
             && self.probes.is_none()
             && !config.pacing
-            && matches!(
-                self.recovery.detection(),
-                Detection::Reno | Detection::NewReno | Detection::Sack
-            );
-        let header = TcpHeader { timestamps: agreed.timestamps.then(Timestamps::default), ..TcpHeader::default() };
+            && matches!(self.recovery.detection(), Detection::Reno | Detection::NewReno | Detection::Sack);
+        let header =
+            TcpHeader { timestamps: agreed.timestamps.then(Timestamps::default), ..TcpHeader::default() };
         self.short_way = ShortWay { plain, headers: agreed.ip.header() + header.wire_len() };
     }
 
@@ -150,10 +149,41 @@ impl Connection {
         self.timers.stop(Timer::Reorder);
     }
 
+    /// Sends all that may be sent now.
+    #[inline]
+    pub fn transmit_all(&mut self, cx: &mut Cx<'_>, mut send: impl FnMut(&mut Cx<'_>, Pkt)) {
+        loop {
+            if self.outgoing.is_none() {
+                if self.is_pure_receiver() && self.rcv.due() == AckDue::Now {
+                    self.limits.set(cx.now, self.idle_limit());
+                    if let Some(packet) = self.plain_ack(cx) {
+                        return send(cx, packet); // with it nothing is due any more
+                    }
+                }
+                match self.transmit_expected(cx) {
+                    Next::Send(packet) => {
+                        send(cx, packet);
+                        continue;
+                    }
+                    Next::Nothing => return,
+                    Next::LongWay => {}
+                }
+            }
+            let Some(packet) = self.transmit(cx) else { return };
+            send(cx, packet);
+        }
+    }
+
+    /// True if there is nothing to send but acknowledgments.
+    #[inline]
+    fn is_pure_receiver(&self) -> bool {
+        self.board.is_empty() && self.is_usual() && self.board.next() >= self.written
+    }
+
     /// Decides what to send, while data is outstanding and none of it is lost: a full segment of new data, or
     /// nothing because of a window.
     #[inline]
-    pub(crate) fn transmit_expected(&mut self, cx: &mut Cx<'_>) -> Next {
+    fn transmit_expected(&mut self, cx: &mut Cx<'_>) -> Next {
         let next = self.board.next();
         let mss = self.mss().max(1);
         if self.board.is_empty()
@@ -192,7 +222,7 @@ impl Connection {
     /// What `hold` does in this case; without an acknowledgment that is due.
     #[inline]
     fn hold_expected(&mut self, cx: &Cx<'_>, limit: Limit, in_flight: u64) -> Next {
-        if self.rcv.due() != crate::receiver::AckDue::No {
+        if self.rcv.due() != AckDue::No {
             return Next::LongWay;
         }
         self.limits.set(cx.now, limit);
@@ -213,7 +243,6 @@ impl Connection {
     /// What `send_new` does in this case.
     #[inline]
     fn send_expected(&mut self, cx: &mut Cx<'_>, start: u64, len: u64) -> Pkt {
-        let path = self.path();
         let end = start + len;
         let snapshot = self.rate.on_sent(cx.now, false);
         self.board.push(end, cx.now, snapshot);
@@ -227,14 +256,13 @@ impl Connection {
         if !self.timers.runs(Timer::Retransmit) {
             self.restart_retransmit_timer(cx.now); // RFC 6298 (5.1)
         }
-        self.cc.on_sent(cx, &path, &SentSegment { bytes: Size(len), resent: false, probe: false });
         packet
     }
 
     /// Returns the acknowledgment that is due, if it is one without blocks.
     #[inline]
-    pub(crate) fn plain_ack(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
-        let is_plain = self.is_usual() && !self.rcv.has_blocks() && self.rcv.echo().is_none();
+    fn plain_ack(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let is_plain = !self.rcv.has_blocks() && self.rcv.echo().is_none();
         is_plain.then(|| self.build_expected(cx, self.board.next(), 0))
     }
 
@@ -255,7 +283,9 @@ impl Connection {
         packet.tcp.ack = self.rcv.ack_field();
         packet.tcp.window = window;
         packet.tcp.flags = if ends { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
-        packet.tcp.timestamps = self.timestamps(cx.now);
+        if self.negotiated.timestamps {
+            packet.tcp.timestamps = self.timestamps(cx.now);
+        }
         packet.body = Body { off: start - 1, len };
         self.rcv.acked();
         self.timers.stop(Timer::DelayedAck);

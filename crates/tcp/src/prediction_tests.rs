@@ -2,10 +2,10 @@
 //! one pair without short ways, and are equal in every field after each step.
 
 use super::*;
+use crate::Offer;
 use crate::config::{Config, Options};
 use crate::scheme::Scheme;
 use crate::state::{RandomValues, Tuple};
-use crate::Offer;
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, Rng, RngSlot, Seq, World};
 use std::sync::Arc;
 
@@ -48,11 +48,12 @@ impl Pair {
         if side == 0 {
             end.write(u64::MAX);
         }
-        while let Some(packet) = end.transmit(cx) {
+        let way = &mut self.way;
+        end.transmit_all(cx, |_, packet| {
             if let Some(delay) = fate() {
-                self.way.push((now + delay, 1 - side, packet));
+                way.push((now + delay, 1 - side, packet));
             }
-        }
+        });
     }
 
     /// The next thing that happens: a packet arrives or a timer expires. Returns when.

@@ -56,6 +56,11 @@ impl Receiver {
         Self { irs, next: 1, read: 1, window, delayed_ack, largest: 1, ..Self::default() }
     }
 
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.read ^ self.unacked ^ self.largest ^ self.out_of_order.is_empty() as u64
+    }
     /// Returns the acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {
@@ -279,10 +284,14 @@ impl Receiver {
 
     /// Records that the application read `bytes`. Returns true when the window opened enough to tell the peer
     /// (RFC 9293, section 3.8.6.2.2), or on Linux when nothing is left to read.
+    #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration, linux: bool) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);
+        if self.due == AckDue::Now {
+            return false; // the peer learns of it at once anyway
+        }
         let waits = matches!(self.due, AckDue::By(_));
         let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
         drained || self.window.window_update_due(self.next, self.readable(), self.largest, linux)

@@ -109,6 +109,11 @@ impl Timers {
         self.floor = self.earliest();
         self.floor
     }
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.at[0].0 ^ self.at[COUNT - 1].0
+    }
     /// Returns the earliest deadline with its reason.
     pub fn next(&self) -> Option<(Instant, Timer)> {
         let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
