@@ -185,6 +185,29 @@ impl EventQueue {
         Some(self.now[place].1.0)
     }
 
+    /// Number of the current slice of time.
+    #[inline]
+    pub const fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// The nodes of the wake-ups left in the current slice.
+    #[inline]
+    pub fn of_this_slice(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
+        self.now.iter().rev().map(|entry| entry.1.0)
+    }
+
+    /// The nodes of the wake-ups in the next slice that has any, in no order.
+    #[inline]
+    pub fn of_next_slice(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let mut at = self.next_filled().map_or(NONE, |slice| self.heads[(slice % SLICES) as usize]);
+        core::iter::from_fn(move || {
+            let entry = self.entries.get(at as usize)?;
+            at = entry.next;
+            Some(entry.owner.0)
+        })
+    }
+
     /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
     #[inline(never)]
     fn settle(&mut self) {

@@ -2,9 +2,7 @@
 
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{ChainNode, WireEnd, Wires};
-use bentpipe_base::{
-    Addr, Addresses, Cx, Input, Instant, Node, NodeId, Packet, Pkt, Port, Rate, Slot, World,
-};
+use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, Slot, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
@@ -14,6 +12,10 @@ use core::net::IpAddr;
 /// which it delivers (see [`Network::touch_ahead`]).
 const FAR_AHEAD: usize = 4;
 const AHEAD: usize = 2;
+/// From so many events in a slice of time on, they are looked at by slices.
+const DENSE: usize = 24;
+/// With fewer links everything is in a near cache.
+const MANY_LINKS: usize = 256;
 
 /// A network.
 #[derive(Debug, Default)]
@@ -24,6 +26,9 @@ pub struct Network {
     now: Instant,
     nodes: Nodes,
     wires: Wires,
+    /// The slice of time for which memory was read ahead, and whether it has many events.
+    touched: u64,
+    is_dense: bool,
     /// True if super-packets enter links whole. This is correct only while no link does anything that needs
     /// the single wire packets, which is up to the driver.
     pub pass_whole: bool,
@@ -308,26 +313,48 @@ impl Network {
         }
     }
 
-    /// Reads what a node that is called soon will use. With thousands of connections the memory of each is in
-    /// no cache when its turn comes; these loads do not depend on each other, and the processor does them
-    /// while it goes on. It changes nothing.
+    /// Reads what nodes that are called soon will use. With thousands of connections, the memory of each is in
+    /// no near cache when its turn comes; these loads do not depend on each other, and the processor does
+    /// them while it goes on. It changes nothing.
     #[inline]
-    fn touch_ahead(&self) {
-        if let Some(id) = self.world.events.soon(FAR_AHEAD)
-            && let Kind::Link(i) = self.nodes.kinds[id.0 as usize]
-        {
-            core::hint::black_box(self.nodes.links[i as usize].touch());
+    fn touch_ahead(&mut self) {
+        if self.touched != self.world.events.slice() {
+            self.touched = self.world.events.slice();
+            self.is_dense = self.world.events.of_this_slice().len() >= DENSE;
+            if self.is_dense {
+                self.touch_slices();
+            }
         }
-        if let Some(id) = self.world.events.soon(AHEAD)
-            && let Kind::Link(i) = self.nodes.kinds[id.0 as usize]
+        if !self.is_dense
+            && let Some(id) = self.world.events.soon(FAR_AHEAD)
         {
-            self.touch_destination(id, self.nodes.links[i as usize].next_arrival());
+            self.touch_link(id);
+        }
+        if let Some(id) = self.world.events.soon(AHEAD) {
+            self.touch_destination(id);
+        }
+    }
+
+    /// A slice of time begins: reads the links that are called in the next one, and where those lead that are
+    /// called in this one.
+    #[inline(never)]
+    fn touch_slices(&self) {
+        self.world.events.of_next_slice().for_each(|id| self.touch_link(id));
+        self.world.events.of_this_slice().for_each(|id| self.touch_destination(id));
+    }
+
+    #[inline]
+    fn touch_link(&self, id: NodeId) {
+        if let Kind::Link(i) = self.nodes.kinds[id.0 as usize] {
+            core::hint::black_box(self.nodes.links[i as usize].touch());
         }
     }
 
     /// The same for the node to which a link delivers a packet.
     #[inline(never)]
-    fn touch_destination(&self, link: NodeId, packet: Option<&Packet>) {
+    fn touch_destination(&self, link: NodeId) {
+        let Kind::Link(i) = self.nodes.kinds[link.0 as usize] else { return };
+        let packet = self.nodes.links[i as usize].next_arrival();
         let (mut to, mut kind) = self.wires.end(link, Port(0));
         if let Kind::Router(i) = kind {
             let port = packet.and_then(|p| self.nodes.routers[i as usize].port_of(p.dst));
@@ -349,7 +376,9 @@ impl Network {
         while let Some(wake) = self.world.events.pop_until(until) {
             // later than `wake.at` only if the driver has skipped time (`skip_to`)
             self.now = self.now.max(wake.at);
-            self.touch_ahead();
+            if self.nodes.links.len() >= MANY_LINKS {
+                self.touch_ahead();
+            }
             self.wake(wake.node, wake.slot);
             if !self.world.outbox.is_empty() {
                 self.deliver_outbox(self.now);

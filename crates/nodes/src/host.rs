@@ -127,7 +127,7 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
-    /// Reads what the arrival of `packet` will use, as [`bentpipe_link::Link::touch`] does; only for a host
+    /// Reads what the arrival of `packet` will use, as a link does ahead of its call; only for a host
     /// with one connection.
     #[inline]
     pub fn touch(&self, packet: Option<&Packet>) -> u64 {

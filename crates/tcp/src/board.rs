@@ -253,6 +253,11 @@ impl Scoreboard {
         if ack > self.next || !self.sacked_ranges.is_empty() {
             return None;
         }
+        // the usual case without delayed acknowledgments
+        let first = self.segs.front()?;
+        if first.end == ack {
+            return first.is_untouched().then_some(CleanAck(1));
+        }
         let mut segments = 0;
         for seg in &self.segs {
             segments += 1;

@@ -61,20 +61,16 @@ impl Pair {
         let timer = |i: usize| self.ends[i].as_ref().map_or(Instant::NEVER, Connection::deadline);
         let (due, side) = (0..2).map(|i| (timer(i), i)).min().unwrap();
         let first = (0..self.way.len()).min_by_key(|i| (self.way[*i].0, *i));
-        match first.filter(|i| self.way[*i].0 <= due) {
-            Some(i) => {
-                let (now, side, packet) = self.way.remove(i);
-                self.arrives(now, side, &packet);
-                self.run(side, now, fate);
-                now
-            }
-            None => {
-                let end = self.ends[side].as_mut().unwrap();
-                end.timer(&mut self.world.cx(due, NodeId(side as u32)));
-                self.run(side, due, fate);
-                due
-            }
+        if let Some(i) = first.filter(|i| self.way[*i].0 <= due) {
+            let (now, side, packet) = self.way.remove(i);
+            self.arrives(now, side, &packet);
+            self.run(side, now, fate);
+            return now;
         }
+        let end = self.ends[side].as_mut().unwrap();
+        end.timer(&mut self.world.cx(due, NodeId(side as u32)));
+        self.run(side, due, fate);
+        due
     }
 
     fn arrives(&mut self, now: Instant, side: usize, packet: &Packet) {
@@ -142,7 +138,7 @@ fn both_ways_do_the_same() {
     let mut expected = 0;
     for (n, scheme) in bases.into_iter().enumerate() {
         for variant in 0..6 {
-            let mut config = Config { scheme: scheme.clone().unwrap(), ..Config::default() };
+            let mut config = Config { scheme: scheme.unwrap(), ..Config::default() };
             config.options = Options { timestamps: variant % 2 == 0, ..config.options };
             if variant % 3 == 0 {
                 config.delayed_ack = None;
