@@ -313,8 +313,8 @@ impl Network {
         }
     }
 
-    /// Reads what nodes that are called soon will use. With thousands of connections, the memory of each is in
-    /// no near cache when its turn comes; these loads do not depend on each other, and the processor does
+    /// Reads what nodes that are called soon will use. With thousands of connections, the memory of each is
+    /// in no near cache when its turn comes; these loads do not depend on each other, and the processor does
     /// them while it goes on. It changes nothing.
     #[inline]
     fn touch_ahead(&mut self) {

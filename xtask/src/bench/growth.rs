@@ -11,14 +11,14 @@ use std::path::Path;
 const ROUNDS: usize = 3;
 const FEW: u32 = 20;
 const REPEATED: usize = 9;
-/// A packet's cost is that of the longer run less that of the shorter one, so that building does not count. s.
+/// A packet's cost is that of the longer run less that of the shorter one, without building. s.
 const DURATIONS: [u32; 2] = [20, 100];
 /// Largest CPU time per packet relative to that with 20 flows.
 const GROWTH: [(u32, f64); 2] = [(2000, 1.5), (10_000, 2.0)];
 /// Largest memory of a flow with some 40 segments outstanding, bytes.
 const BYTES_PER_FLOW: f64 = 16_000.0;
-/// Numbers of flows of which each one's time and memory to the first event is measured, the largest growth, and
-/// the longest time of the larger number, s.
+/// Numbers of flows whose time and memory to the first event are measured, the largest growth, and the
+/// longest time of the larger number, s.
 const BUILT: ([u32; 2], f64, f64) = ([10_000, 100_000], 11.0, 2.0);
 
 /// What a number of flows costs.

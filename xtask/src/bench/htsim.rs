@@ -1,5 +1,5 @@
-//! CPU time of a data packet beside htsim, another fast packet simulator, in the simplest network. htsim's TCP
-//! has no handshake, no SACK and no receive window, so only the cost of a packet is compared.
+//! CPU time of a data packet beside htsim, another fast packet simulator, in the simplest network. htsim's
+//! TCP has no handshake, no SACK and no receive window, so only the cost of a packet is compared.
 
 use super::{Bench, measure};
 use crate::Outcome;
