@@ -249,7 +249,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
-        let per_round = self.board.flight() / self.mss() / 2;
+        let per_round = (self.board.flight(), 2 * self.mss());
         self.rtt.take(rtt, (self.board.una(), self.board.next()), per_round);
         self.stats.rtt.record(rtt);
     }
