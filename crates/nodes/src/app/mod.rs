@@ -58,12 +58,15 @@ impl ByteStream for Connection {
         let sent = board.next().max(1).saturating_sub(board.una().max(1));
         Self::unacknowledged(self).saturating_sub(sent)
     }
+    #[inline]
     fn readable(&self) -> u64 {
         Self::readable(self)
     }
     fn consumed(&self) -> u64 {
         self.received() - Self::readable(self)
     }
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `ReaderState::run`")]
     fn consume(&mut self, now: Instant, bytes: u64) {
         Self::consume(self, now, bytes);
     }
