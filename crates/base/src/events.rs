@@ -3,8 +3,8 @@
 //! Wake-ups are ordered by time, then by insertion. Most are about a millisecond ahead (the next packet of a
 //! link), so the near future is a ring of short time slices: an insertion is a list operation, and only the
 //! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
-//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width. While there are few wake-ups,
-//! all of them are in a sorted array instead (`few.rs`).
+//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width. While there are few
+//! wake-ups, all of them are in a sorted array instead (`few.rs`).
 
 use crate::few::{self, Few};
 use crate::heap::{Heap, Key, Owner};
@@ -145,7 +145,9 @@ impl EventQueue {
         self.is_few = false;
         let all = self.few.take();
         self.slice = all.last().map_or(self.slice, |first| first.at.0 >> SLICE_BITS);
-        all.iter().for_each(|entry| self.push_to_many(entry.keyed()));
+        for entry in &all {
+            self.push_to_many(entry.keyed());
+        }
     }
 
     /// Moves all wake-ups to the array.
@@ -349,8 +351,8 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Same order as `std`'s heap under any mix of pushes and pops, with few wake-ups and with many; ties in
-        /// the order of insertion.
+        /// Same order as `std`'s heap under any mix of pushes and pops, with few wake-ups and with many;
+        /// ties in the order of insertion.
         #[test]
         fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..1000)) {
             let mut ours = EventQueue::default();

@@ -1,7 +1,7 @@
 //! Wake-ups while there are few of them: one sorted array.
 //!
-//! A new wake-up is mostly later than those of other links and earlier than the timers of hosts, so it finds its
-//! place after a few comparisons; the next one is the last element.
+//! A new wake-up is mostly later than those of other links and earlier than the timers of hosts, so it finds
+//! its place after a few comparisons; the next one is the last element.
 
 use crate::heap::{Key, Owner};
 use crate::time::Instant;

@@ -247,7 +247,8 @@ impl Network {
         }
     }
 
-    /// Calls a node with a timer that is due. Returns the packet that it sends at port 0 if it is the only one.
+    /// Calls a node with a timer that is due. Returns the packet that it sends at port 0 if it is the only
+    /// one.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `deliver`")]
     fn wake(&mut self, id: NodeId, slot: Slot) -> Option<Pkt> {

@@ -242,9 +242,9 @@ impl Scoreboard {
         assert!(self.una == ack, "segments cover the sequence space without gaps");
     }
 
-    /// Does what [`Self::acknowledge`] does, except for the delivery rate, if `ack` acknowledges whole segments
-    /// that were sent once and are neither SACKed nor believed lost, and if nothing beyond them is SACKed;
-    /// returns the last of them. Else changes nothing.
+    /// Does what [`Self::acknowledge`] does, except for the delivery rate, if `ack` acknowledges whole
+    /// segments that were sent once and are neither SACKed nor believed lost, and if nothing beyond them is
+    /// SACKed; returns the last of them. Else changes nothing.
     #[inline]
     pub(crate) fn acknowledge_clean(&mut self, ack: u64) -> Option<Sent> {
         if ack > self.next || !self.sacked_ranges.is_empty() {

@@ -102,8 +102,8 @@ impl DeliveryRate {
         self.sample_of(snap, sent_at, min_rtt)
     }
 
-    /// Does what [`Self::on_delivered`] and [`Self::sample`] do for an acknowledgment of `len` bytes in segments
-    /// that were sent once, the last of them at `sent_at`, without taking the sample.
+    /// Does what [`Self::on_delivered`] and [`Self::sample`] do for an acknowledgment of `len` bytes in
+    /// segments that were sent once, the last of them at `sent_at`, without taking the sample.
     #[inline]
     pub(crate) fn on_clean(&mut self, now: Instant, len: u64, sent_at: Instant) {
         self.delivered += len;

@@ -40,7 +40,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent);
-    /// `per_round` is the number of samples expected in one, as a dividend and a divisor; it counts as 1 at least.
+    /// `per_round` is the number of samples expected in one, as a dividend and a divisor; at least 1 counts.
     #[inline]
     pub fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: (u64, u64)) {
         let first = self.min.is_none();

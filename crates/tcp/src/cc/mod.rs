@@ -301,8 +301,8 @@ pub trait CongestionControl: Debug + Send {
     fn window_only(&self) -> Option<Size> {
         None
     }
-    /// The window, if acknowledgments change nothing but that and only by [`Window::grow`], and the plan is as
-    /// [`Self::window_only`] says: the engine may then let it grow itself.
+    /// The window, if acknowledgments change nothing but that and only by [`Window::grow`], and the plan is
+    /// as [`Self::window_only`] says: the engine may then let it grow itself.
     fn standard_window(&mut self) -> Option<&mut Window> {
         None
     }
