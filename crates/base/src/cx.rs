@@ -119,6 +119,13 @@ impl Cx<'_> {
         self.world.events.push(at, self.node, slot);
     }
 
+    /// The same for a timer that most often has moved on when it is due: of the wake-ups due at one time it
+    /// comes last, whenever it was requested.
+    #[inline]
+    pub fn wake_last(&mut self, slot: Slot, at: Instant) {
+        self.world.events.push_last(at, self.node, slot);
+    }
+
     /// The random stream that was opened as `slot`.
     #[inline]
     pub fn rng(&mut self, slot: RngSlot) -> &mut Rng {

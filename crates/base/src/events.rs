@@ -15,6 +15,8 @@ const SLICE_BITS: u32 = 14;
 const SLICES: u64 = 1024;
 const WORDS: usize = (SLICES / 64) as usize;
 const NONE: u32 = u32::MAX;
+/// The numbers of wake-ups that come last begin with this bit.
+const LAST: u64 = 1 << 63;
 
 /// A wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,16 @@ impl EventQueue {
         } else {
             self.far.push(key, (node, slot));
         }
+    }
+
+    /// Adds a wake-up that comes after all others due at the same time; among such the order is that of nodes
+    /// and their timers. So it does not matter when it was added.
+    #[inline]
+    pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
+        let number = LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
+        let pushed = core::mem::replace(&mut self.pushed, number);
+        self.push(at, node, slot);
+        self.pushed = pushed;
     }
 
     #[inline(always)]

@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub(crate) reader: ReaderState,
     /// Earliest wake-up requested and not yet received.
     pub(crate) armed: Instant,
+    /// That wake-up comes last: it is for a timer that most often has moved on when it is due.
+    pub(crate) rests: bool,
     /// When an application wants to run again.
     pub(crate) app_at: Instant,
 }
@@ -27,7 +29,7 @@ pub struct Endpoint {
 impl Endpoint {
     pub(crate) const fn new(conn: Connection, writer: Writer, reader: Reader) -> Self {
         let reader = ReaderState::new(reader);
-        Self { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER }
+        Self { conn, writer, reader, armed: Instant::NEVER, rests: false, app_at: Instant::NEVER }
     }
 
     /// Requests the next wake-up, unless one is requested by then already.
@@ -35,7 +37,12 @@ impl Endpoint {
         let deadline = self.conn.deadline().min(self.app_at);
         if deadline < self.armed {
             self.armed = deadline;
-            cx.wake(slot, deadline);
+            self.rests = self.app_at > deadline && self.conn.rests();
+            if self.rests {
+                cx.wake_last(slot, deadline);
+            } else {
+                cx.wake(slot, deadline);
+            }
         }
     }
 }

@@ -267,6 +267,13 @@ impl Connection {
         self.timers.earliest()
     }
 
+    /// True if the next deadline is that of a timer that runs in case nothing comes, and most often moves on.
+    pub fn rests(&self) -> bool {
+        use Timer::{Alive, DelayedAck, Persist, Retransmit, TailProbe};
+        let timer = self.timers.next().map(|(_, timer)| timer);
+        timer.is_some_and(|timer| matches!(timer, Retransmit | TailProbe | Persist | DelayedAck | Alive))
+    }
+
     /// Returns the same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
