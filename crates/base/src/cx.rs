@@ -8,6 +8,7 @@ use crate::events::EventQueue;
 use crate::ids::{NodeId, Port, Slot};
 use crate::packet::{Addr, Body, Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};
+use crate::shift::Walk;
 use crate::time::Instant;
 use crate::trace::{Event, Mask, Sink};
 use core::net::IpAddr;
@@ -80,6 +81,16 @@ impl World {
     #[inline]
     pub fn return_to_pool(&mut self, packet: Pkt) {
         self.pool.push(packet);
+    }
+
+    /// Visits random streams and what is between the nodes.
+    pub fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.expect(self.outbox.is_empty() && self.counted.is_none(), "packets of a live driver");
+        walk.expect(self.sink.is_none() || self.mask == Mask::default(), "a trace that wants each packet");
+        for rng in &self.rngs {
+            walk.same(&rng.drawn());
+        }
+        self.events.shift(walk);
     }
 
     /// Returns the context of `node` for one call.

@@ -5,6 +5,8 @@
 //! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
 //! the two comes next. This is a calendar queue (Brown 1988) with a fixed width.
 
+mod moved;
+
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};
 use crate::time::Instant;
@@ -15,8 +17,6 @@ const SLICE_BITS: u32 = 14;
 const SLICES: u64 = 1024;
 const WORDS: usize = (SLICES / 64) as usize;
 const NONE: u32 = u32::MAX;
-/// The numbers of wake-ups that come last begin with this bit.
-const LAST: u64 = 1 << 63;
 
 /// A wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl EventQueue {
     /// and their timers. So it does not matter when it was added.
     #[inline]
     pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let number = LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
+        let number = moved::LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
         let pushed = core::mem::replace(&mut self.pushed, number);
         self.push(at, node, slot);
         self.pushed = pushed;

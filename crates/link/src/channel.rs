@@ -8,6 +8,7 @@ use crate::direction::{DirectionSpec, Dynamics};
 use crate::mtu::{Fragments, Mtu};
 use crate::state::State;
 use crate::varying::Varying;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Packet, Probability, Purpose, Rate, RngSlot, Size, World};
 
@@ -89,6 +90,18 @@ impl Channel {
         let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until));
         self.varies = true;
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
+    }
+
+    /// Visits the state; a service in progress lasts for `lead` from now on.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, lead: Duration) {
+        let Self { rate: _, carry, one_way: _, framing: _, mtu: _, varies: _, more, last: _ } = self;
+        walk.same(carry);
+        if let Some(More::Varying(varying)) = more.as_deref_mut() {
+            match varying {
+                Some(varying) => varying.shift(walk, lead),
+                None => walk.refuse("a link in use"),
+            }
+        }
     }
 
     /// The place of the varying part, empty while the link uses it; `None` if the channel is constant.

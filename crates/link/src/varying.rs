@@ -10,6 +10,7 @@
 //! A state that begins at an instant applies at that instant. Everything that the link does by itself at an
 //! instant comes before a packet that arrives at this instant, so that additional calls change nothing.
 
+mod moved;
 mod serve;
 
 use crate::access::{Access, DamaState, IdleReleaseState, Work};
@@ -63,6 +64,8 @@ pub(crate) struct Varying {
     reorder: bool,
     /// Cache: packet error probability of the last size in this state.
     bit_error: Option<(Size, f64)>,
+    /// How often a value has changed that packets meet.
+    changes: u64,
 }
 
 /// A packet whose transmission has begun.
@@ -129,7 +132,7 @@ impl Varying {
         if at < self.until {
             return;
         }
-        self.state = self.base;
+        let before = core::mem::replace(&mut self.state, self.base);
         self.bit_error = None;
         let mut until = Instant::NEVER;
         for process in &mut self.value_processes {
@@ -140,6 +143,7 @@ impl Varying {
             until = until.min(process.apply(at, cx, &mut self.state));
         }
         self.until = until.max(at + Duration(1));
+        self.count_change(&before);
     }
 
     /// The trace of opportunities; `None` while a user's rate replaces it.

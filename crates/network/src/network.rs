@@ -1,5 +1,6 @@
 //! The network: nodes, wires, one event queue, and the present time.
 
+use crate::forward::FastForward;
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{ChainNode, WireEnd, Wires};
 use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, World};
@@ -15,7 +16,9 @@ pub struct Network {
     /// access them.
     pub world: World,
     now: Instant,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
+    /// The search for repetitions, if they are skipped.
+    pub(crate) forward: Option<Box<FastForward>>,
     wires: Wires,
     /// True if super-packets enter links whole. This is correct only while no link does anything that needs
     /// the single wire packets, which is up to the driver.
@@ -290,6 +293,9 @@ impl Network {
             self.deliver_outbox(self.now);
             if stop(self) {
                 return;
+            }
+            if self.forward.is_some() {
+                self.consider(wake.node, until);
             }
         }
         self.now = self.now.max(until);

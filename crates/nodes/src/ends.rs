@@ -68,6 +68,11 @@ impl ConnectionTable {
         if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1)?.as_mut() }
     }
 
+    /// All places in order of their indices; in an empty one there is none.
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = Option<&mut Endpoint>> {
+        core::iter::once(self.first.as_mut()).chain(self.more.iter_mut().map(Option::as_mut))
+    }
+
     fn get(&self, i: usize) -> Option<&Endpoint> {
         if i == 0 { self.first.as_ref() } else { self.more.get(i - 1)?.as_ref() }
     }

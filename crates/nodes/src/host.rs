@@ -43,19 +43,19 @@ pub struct ConnectRequest {
 /// A host with one network port.
 #[derive(Debug, Default)]
 pub struct Host {
-    addr: Addr,
-    ends: ConnectionTable,
-    listeners: BTreeMap<u16, Listener>,
-    planned: Vec<Option<(Instant, ConnectRequest)>>,
-    isn: RngSlot,
-    jitter: Option<RngSlot>,
+    pub(crate) addr: Addr,
+    pub(crate) ends: ConnectionTable,
+    pub(crate) listeners: BTreeMap<u16, Listener>,
+    pub(crate) planned: Vec<Option<(Instant, ConnectRequest)>>,
+    pub(crate) isn: RngSlot,
+    pub(crate) jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
-    held: VecDeque<(Instant, Pkt)>,
+    pub(crate) held: VecDeque<(Instant, Pkt)>,
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
-    udp: Option<Box<Datagrams>>,
+    pub(crate) udp: Option<Box<Datagrams>>,
     /// Peers to which SYNs hide their request for a rate.
-    peers: Peers<Addr>,
+    pub(crate) peers: Peers<Addr>,
 }
 
 /// Slots below this belong to connections; this plus a port is the slot of the source of datagrams at that

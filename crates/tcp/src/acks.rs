@@ -14,6 +14,7 @@ use crate::probes::{DuplicateAck, ProbeAnswer};
 use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
+use crate::told::Call;
 use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::trace::{Event as Trace, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
@@ -243,7 +244,9 @@ impl Connection {
         }
         let rtt = self.rtt_of(now, segment, digest)?;
         let per_round = self.board.flight() / self.mss() / 2;
-        self.rtt.take(rtt, (self.board.una(), self.board.next()), per_round);
+        let (una, next) = (self.board.una(), self.board.next());
+        self.note(Call::RoundTrip { rtt, una, next, per_round });
+        self.rtt.take(rtt, (una, next), per_round);
         self.stats.rtt.record(rtt);
         Some(rtt)
     }
@@ -262,12 +265,9 @@ impl Connection {
     }
 
     fn advance_round(&mut self) -> bool {
-        let ended = self.board.una() >= self.round.end;
-        if ended {
-            self.round.number += 1;
-            self.round.end = self.board.next().max(self.board.una() + 1);
-        }
-        ended
+        let (una, next) = (self.board.una(), self.board.next());
+        self.note(Call::Round { una, next });
+        self.round.advance(una, next)
     }
 
     fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary) -> RecoveryResult {
@@ -324,6 +324,7 @@ impl Connection {
         let newreno =
             !self.linux() && self.recovery.episode() == Episode::Fast && !self.recovery.detection().by_sack();
         if self.board.is_empty() {
+            self.note(Call::Restart { now: cx.now, stops: true });
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
         } else if finding.restart_timer
@@ -343,6 +344,7 @@ impl Connection {
     }
 
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
+        self.note(Call::Restart { now, stops: false });
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }
 

@@ -95,6 +95,18 @@ pub(crate) struct Round {
     pub(crate) end: u64,
 }
 
+impl Round {
+    /// Data up to `una` is acknowledged and up to `next` sent. True if the round has ended.
+    pub(crate) fn advance(&mut self, una: u64, next: u64) -> bool {
+        let ended = una >= self.end;
+        if ended {
+            self.number += 1;
+            self.end = next.max(una + 1);
+        }
+        ended
+    }
+}
+
 /// Timestamps (RFC 7323).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimestampClock {

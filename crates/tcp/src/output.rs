@@ -14,6 +14,7 @@ use crate::scheme::Detection;
 use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
+use crate::told::Call;
 use bentpipe_base::{
     Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
 };
@@ -271,6 +272,7 @@ impl Connection {
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
         let packet = self.send_now(cx, idle.then_some(next + 1), 0);
+        self.note(Call::Restart { now: cx.now, stops: true });
         self.timers.stop(Timer::Retransmit);
         Some(packet)
     }

@@ -48,6 +48,11 @@ impl ReaderState {
         Self { reader, turn: 0, read: 0, since: None }
     }
 
+    /// True if it reads all data at once, always.
+    pub(crate) const fn is_eager(&self) -> bool {
+        matches!(self.reader, Reader::Eager)
+    }
+
     /// Reads; returns when it must be called again even if no packet arrives.
     #[inline]
     pub fn run(&mut self, now: Instant, conn: &mut impl ByteStream) -> Instant {
