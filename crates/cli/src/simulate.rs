@@ -7,7 +7,7 @@ use bentpipe_base::Duration;
 use bentpipe_report::Report;
 use bentpipe_results::{Formats, limits_in_lines};
 use bentpipe_scenario::{Scenario, Stop};
-use bentpipe_sim::{Record, RecordOptions};
+use bentpipe_sim::{Record, RecordOptions, run_each_packet};
 use std::path::Path;
 
 /// Intervals of a run of which only lines are made: eight for each character.
@@ -18,6 +18,8 @@ const LINES: u64 = 480;
 pub(crate) struct Output<'a> {
     /// The report as JSON.
     pub(crate) json: bool,
+    /// Nothing is skipped.
+    pub(crate) each_packet: bool,
     /// Folder for the results.
     pub(crate) out: Option<&'a Path>,
     /// Files of pictures in it.
@@ -33,8 +35,12 @@ pub(crate) fn run(
 ) -> Result<(String, bool), Failure> {
     expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
     let (report, record) = match output.out {
+        None if output.json && output.each_packet => (run_each_packet(scenario), Record::default()),
         None if output.json => (bentpipe_sim::run(scenario), Record::default()),
-        None => bentpipe_sim::run_recorded(scenario, &for_lines(scenario), |_| None),
+        None => {
+            let options = RecordOptions { each_packet: output.each_packet, ..for_lines(scenario) };
+            bentpipe_sim::run_recorded(scenario, &options, |_| None)
+        }
         Some(folder) => {
             let (report, record, files) =
                 bentpipe_results::run_with(folder, scenario, output.pictures).map_err(Failure::run)?;
@@ -49,7 +55,7 @@ pub(crate) fn run(
 
 /// What is recorded for the lines below the headline: as little as they need, so that a run takes no longer.
 fn for_lines(scenario: &Scenario) -> RecordOptions {
-    let fine = RecordOptions { sequences: 0, ..RecordOptions::default() };
+    let fine = RecordOptions { sequences: 0, round_trips: false, ..RecordOptions::default() };
     // a run that ends with its flows may be much shorter than its scenario allows
     match scenario.stop {
         Stop::Finished => fine,
