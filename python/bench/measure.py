@@ -1,7 +1,8 @@
 """What the package costs beside the engine; prints one figure as JSON: python measure.py WHAT.
 
 run      time of a run beside the engine's, median, microseconds
-threads  share of the cores that 10 000 runs by threads use
+threads  share of the cores that a sweep of 10 000 runs by threads uses
+single   the same with each run handed over by itself
 frame    rows of a frame, and the share of its numbers that pyarrow and polars copy
 calls    calls of a scheme in Python per second, and the time of each, microseconds
 steps    steps of an environment per second
@@ -15,6 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import bentpipe
@@ -34,6 +36,17 @@ def run() -> dict[str, Any]:
 
 
 def threads() -> dict[str, Any]:
+    wanted, workers = 10_000, cores()
+    with ThreadPoolExecutor(workers) as pool, TemporaryDirectory() as folder:
+        wall, busy = time.perf_counter(), time.process_time()
+        cells = bentpipe.sweep(SMALL, axes={"loss": [1e-4]}, seeds=wanted, executor=pool, out=folder)
+        wall, busy = time.perf_counter() - wall, time.process_time() - busy
+    done = cells["goodput_bps_n"][0]
+    return {"runs": done, "seconds": wall, "cores": workers, "used": busy / wall / workers}
+
+
+def single() -> dict[str, Any]:
+    """Runs that are handed to the threads one by one."""
     wanted, workers = 10_000, cores()
     with ThreadPoolExecutor(workers) as pool:
         wall, busy = time.perf_counter(), time.process_time()
@@ -110,8 +123,5 @@ def steps() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(
-        json.dumps(
-            {"run": run, "threads": threads, "frame": frame, "calls": calls, "steps": steps}[sys.argv[1]]()
-        )
-    )
+    measures = {measure.__name__: measure for measure in (run, threads, single, frame, calls, steps)}
+    print(json.dumps(measures[sys.argv[1]]()))

@@ -1,6 +1,6 @@
 """How sweeps scale: measured to the cores of this machine, and beyond by a model of the scheduler.
 
-    python bench/scaling.py [RUNS]
+    python bench/scaling.py
 
 The model takes what is measured here, the time of a run and of handing over a batch, and gives the runs out as
 `bentpipe.sweep` does, to 1 to 1000 workers. One driver hands over batches one after the other, so with many
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import random
-import sys
 import tempfile
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
@@ -23,8 +22,8 @@ from bentpipe._executors import _batch_size, _opened, cores
 WORKERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 GOOD = 0.9
 """Share of the workers' time spent in runs from which on they count as used."""
-LENGTHS = ["2 s", "60 s"]
-"""Simulated time of the runs that are measured."""
+LENGTHS = {"2 s": 5000, "60 s": 200}
+"""Simulated times of the runs that are measured, with the number of runs."""
 
 
 def sweep(length: str, runs: int, executor: Executor) -> float:
@@ -87,13 +86,13 @@ def executors() -> list[str]:
     return ["threads", "processes", *clusters]
 
 
-def main(runs: int) -> None:
+def main() -> None:
     """Measures and prints tables."""
-    print(f"## Measured with {cores()} cores, {runs} runs\n")
-    print("| simulated time of a run | a run takes | 1 thread | all cores | speed-up |")
-    print("|---|---|---|---|---|")
+    print(f"## Measured with {cores()} cores\n")
+    print("| simulated time of a run | a run takes | runs | 1 thread | all cores | speed-up |")
+    print("|---|---|---|---|---|---|")
     times = {}
-    for length in LENGTHS:
+    for length, runs in LENGTHS.items():
         times[length] = run_times(length, 20)
         rates = []
         for threads in (1, cores()):
@@ -101,7 +100,7 @@ def main(runs: int) -> None:
                 rates.append(runs / sweep(length, runs, pool))
         mean = sum(times[length]) / len(times[length])
         print(
-            f"| {length} | {mean * 1e3:.1f} ms | {rates[0]:.0f} runs/s | {rates[1]:.0f} runs/s "
+            f"| {length} | {mean * 1e3:.1f} ms | {runs} | {rates[0]:.0f} runs/s | {rates[1]:.0f} runs/s "
             f"| {rates[1] / rates[0]:.2f} |"
         )
     costs = {}
@@ -124,4 +123,4 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    main()

@@ -7,6 +7,7 @@ use crate::table::{Table, series};
 use crate::watch::{Watch, engine};
 use bentpipe_os::Clock;
 use bentpipe_report::Metric;
+use bentpipe_results::{limits_in_lines, record_for_lines};
 use bentpipe_sim::{Record, RecordOptions, run_while};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub(crate) struct Report {
     results: bentpipe_report::Report,
     /// The course of the run; recorded when it is first needed.
     record: OnceLock<Record>,
+    /// The lines of what limited the flows; made when they are first needed.
+    lines: OnceLock<String>,
     /// Time that the engine took.
     took: Time,
 }
@@ -37,26 +40,25 @@ pub(crate) fn run(
     if let Some(seed) = seed.filter(|seed| *seed != resolved.seed) {
         Arc::make_mut(&mut resolved).seed = seed;
     }
-    let ((results, course), took) = course(py, &resolved, record, signals)?;
+    let ((results, course), took) = course(py, &resolved, record.then(RecordOptions::default), signals)?;
     let record = OnceLock::new();
     if let Some(course) = course {
         // it is new, and so it is empty
         let _ = record.set(course);
     }
-    Ok(Report { scenario: resolved, results, record, took })
+    Ok(Report { scenario: resolved, results, record, lines: OnceLock::new(), took })
 }
 
 fn course(
     py: Python<'_>,
     scenario: &bentpipe_scenario::Scenario,
-    record: bool,
+    record: Option<RecordOptions>,
     signals: bool,
 ) -> PyResult<((bentpipe_report::Report, Option<Record>), Time)> {
     let mut watch = Watch::new(signals, None);
-    let options = record.then(RecordOptions::default);
     let (done, took) = engine(py, || {
         let clock = Clock::start();
-        let done = run_while(scenario, options.as_ref(), &mut || watch.go_on());
+        let done = run_while(scenario, record.as_ref(), &mut || watch.go_on());
         (done, Time::from_nanos(clock.now().0))
     })?;
     let done =
@@ -82,9 +84,21 @@ impl Report {
         to_python(py, &serde_json::to_value(&self.results).unwrap_or_default())
     }
 
-    /// The report as text, as `bentpipe sim` prints it, but for the lines of what limited the flows.
-    fn to_text(&self) -> String {
-        self.results.to_text()
+    /// The report as text, as `bentpipe sim` prints it. For the lines of what limited the flows, a run that
+    /// was not recorded is made again.
+    fn to_text(&self, py: Python<'_>, signals: bool) -> PyResult<String> {
+        if self.lines.get().is_none() {
+            let lines = if let Some(record) = self.record.get() {
+                limits_in_lines(record, false)
+            } else {
+                let options = Some(record_for_lines(&self.scenario));
+                let ((_, record), _) = course(py, &self.scenario, options, signals)?;
+                limits_in_lines(&record.unwrap_or_default(), false)
+            };
+            // another thread may have made the same lines
+            let _ = self.lines.set(lines);
+        }
+        Ok(self.results.to_text_with(self.lines.get().map_or("", String::as_str)))
     }
 
     /// The value of a metric, and its unit in symbols; no value if the run has none.
@@ -122,7 +136,7 @@ impl Report {
         if let Some(record) = self.record.get() {
             return Ok(record);
         }
-        let ((_, record), _) = course(py, &self.scenario, true, signals)?;
+        let ((_, record), _) = course(py, &self.scenario, Some(RecordOptions::default()), signals)?;
         Ok(self.record.get_or_init(|| record.unwrap_or_default()))
     }
 }

@@ -85,7 +85,8 @@ impl Sweep {
 
     /// Writes the tables and returns that of cells. Runs that are still missing are made.
     fn finish(&self, py: Python<'_>, out: PathBuf, numeric: Vec<String>) -> PyResult<Table> {
-        let done = engine(py, || self.with_job(|job| bentpipe_sweep::sweep(job, &out, &|_| ())))?;
+        let pictures = bentpipe_sweep::Formats::default();
+        let done = engine(py, || self.with_job(|job| bentpipe_sweep::sweep(job, &out, pictures, &|_| ())))?;
         let done = done.map_err(|e| failure(py, &e))?;
         let table = done.cells().ok_or_else(|| error::bug(py, "a whole sweep has no table"))?;
         cells(py, &table, &numeric)

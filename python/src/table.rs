@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIt
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use bentpipe_sim::Record;
-use bentpipe_sim::record::{Series, in_tables};
+use bentpipe_sim::record::Series;
 use bentpipe_sweep::CellTable;
 use core::ffi::CStr;
 use pyo3::IntoPyObjectExt as _;
@@ -122,7 +122,7 @@ pub(crate) fn series(py: Python<'_>, record: &Record) -> PyResult<Table> {
             ("name".to_owned(), texts(rows().map(|(.., series)| series.name.as_str()))),
         ];
         let firsts = record.flows.first().into_iter().chain(record.links.first());
-        for key in firsts.flat_map(|s| s.columns.iter().map(|c| c.key)).filter(|key| in_tables(key)) {
+        for key in firsts.flat_map(|s| s.columns.iter().map(|c| c.key)) {
             let value = |(i, _, s): (usize, &str, &Series)| s.column(key).and_then(|c| c.get(i)).copied();
             columns.push((key.to_owned(), numbers(rows().map(value))));
         }

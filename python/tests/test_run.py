@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -28,10 +29,8 @@ def test_a_report_is_what_the_command_prints(name: str, command: Command) -> Non
     report = bentpipe.run(name, seed=3)
     assert report.to_dict() == json.loads(printed)
     assert report.to_json() + "\n" == printed
-    # the command also shows what limited the flows over time, which needs a record of the run
-    text = command("sim", name, "--seed", "3").splitlines(keepends=True)
-    strip = [line for line in text if line.startswith("  limits from ") or line.endswith("|\n")]
-    assert strip and str(report) == "".join(line for line in text if line not in strip)
+    text = command("sim", name, "--seed", "3")
+    assert "\n  limits from 0 to " in text and str(report) == text
 
 
 def test_the_same_seed_gives_the_same_report_and_another_seed_another_one(small: Scenario) -> None:
@@ -89,6 +88,19 @@ def test_a_notebook_shows_the_page_with_pictures(small: Scenario) -> None:
     shown = bentpipe.run(small)._repr_html_()
     assert shown.startswith("<iframe srcdoc=") and "&lt;svg" in shown
     assert "Files beside this page" not in shown
+    # the picture reacts; the page reaches neither the notebook nor a network
+    assert re.findall(r'sandbox="([^"]*)"', shown) == ["allow-scripts"] and "&lt;script" in shown
+    assert "http-equiv=&quot;Content-Security-Policy&quot; content=&quot;default-src &#x27;none&#x27;;" in shown
+
+
+def test_the_text_says_what_limited_the_flows(small: Scenario) -> None:
+    text = str(bentpipe.run(small))
+    lines = text.splitlines()
+    assert lines[0].startswith("The 5 flows use ") and lines[1].startswith("  flow1 |") and len(lines[1]) == 70
+    assert lines[6].startswith("  limits from 0 to ")
+    # the course of a recorded run is at hand
+    recorded = bentpipe.run(small, record=True)
+    assert str(recorded).splitlines()[0] == lines[0] and "\n  limits from 0 to " in str(recorded)
 
 
 def test_results_are_saved_as_by_the_command(small: Scenario, tmp_path: Path, command: Command) -> None:

@@ -6,13 +6,13 @@
 use crate::addresses::Addresses;
 use crate::events::EventQueue;
 use crate::ids::{NodeId, Port, Slot};
+use crate::outbox::Outbox;
 use crate::packet::{Addr, Body, Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};
 use crate::shift::Walk;
 use crate::time::Instant;
 use crate::trace::{Event, Mask, Sink};
 use core::net::IpAddr;
-use std::collections::VecDeque;
 
 /// What a driver owns and lends to nodes.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct World {
     /// Wake-ups that nodes requested.
     pub events: EventQueue,
     /// Packets sent and not yet handed to the node at the other end of the wire, oldest first.
-    pub outbox: VecDeque<(NodeId, Port, Pkt)>,
+    pub outbox: Outbox,
     /// Maps the addresses of packets to real ones.
     pub addresses: Addresses,
     rngs: Vec<Rng>,

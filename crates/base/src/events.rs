@@ -45,9 +45,11 @@ pub struct EventQueue {
     /// Number of the current slice, from time 0.
     slice: u64,
     /// First entry of each later slice's list.
-    heads: Vec<u32>,
+    heads: Box<[u32; SLICES as usize]>,
     /// One bit for each slice that is not empty.
     filled: [u64; WORDS],
+    /// One bit for each word of `filled` that is not 0.
+    words: u32,
     entries: Vec<Entry>,
     free: u32,
     far: Heap,
@@ -61,8 +63,9 @@ impl Default for EventQueue {
         Self {
             now: Vec::new(),
             slice: 0,
-            heads: vec![NONE; SLICES as usize],
+            heads: Box::new([NONE; SLICES as usize]),
             filled: [0; WORDS],
+            words: 0,
             entries: Vec::new(),
             free: NONE,
             far: Heap::default(),
@@ -123,6 +126,7 @@ impl EventQueue {
             *taken = entry;
         }
         self.filled[i / 64] |= 1 << (i % 64);
+        self.words |= 1 << (i / 64);
         self.in_ring += 1;
     }
 
@@ -134,22 +138,90 @@ impl EventQueue {
     }
 
     /// Takes the earliest wake-up due at or before `limit`.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
+        let far = self.far.first().unwrap_or(Key::MAX);
         if self.now.is_empty() {
+            if let Some(alone) = self.next_filled().and_then(|slice| self.alone(slice, far)) {
+                return self.take_alone(alone, limit);
+            }
             self.settle();
         }
-        let near = self.now.last().map_or(Key::MAX, |e| e.0);
-        let far = self.far.first().unwrap_or(Key::MAX);
-        let key = near.min(far);
-        if key == Key::MAX || time_of(key) > limit {
-            return None;
-        }
-        let (_, (node, slot)) = if near < far { self.now.pop()? } else { self.far.pop()? };
+        let (key, (node, slot)) = match self.now.last() {
+            Some(&(near, owner)) if near < far => {
+                if time_of(near) > limit {
+                    return None;
+                }
+                self.now.pop();
+                (near, owner)
+            }
+            _ => {
+                if far == Key::MAX || time_of(far) > limit {
+                    return None;
+                }
+                self.far.pop()?
+            }
+        };
         Some(Wake { at: time_of(key), node, slot })
     }
 
+    /// The index of the entry of `slice` if it has only one, before `far`: the usual case with few
+    /// connections, which needs no sorting.
+    #[inline]
+    fn alone(&self, slice: u64, far: Key) -> Option<(u64, u32)> {
+        let head = self.heads[(slice % SLICES) as usize];
+        let entry = self.entries.get(head as usize)?;
+        (entry.next == NONE && entry.key < far).then_some((slice, head))
+    }
+
+    #[inline]
+    fn take_alone(&mut self, (slice, head): (u64, u32), limit: Instant) -> Option<Wake> {
+        let entry = &mut self.entries[head as usize];
+        let (at, (node, slot)) = (time_of(entry.key), entry.owner);
+        if at > limit {
+            return None;
+        }
+        entry.next = self.free;
+        self.free = head;
+        self.slice = slice;
+        self.empty(slice);
+        self.in_ring -= 1;
+        Some(Wake { at, node, slot })
+    }
+
+    /// The node of the wake-up that is due after `before` others; `None` if wake-ups are sparse.
+    #[inline]
+    pub fn soon(&self, before: usize) -> Option<NodeId> {
+        let place = self.now.len().checked_sub(before + 1)?;
+        Some(self.now[place].1.0)
+    }
+
+    /// Number of the current slice of time.
+    #[inline]
+    pub const fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// The nodes of the wake-ups left in the current slice.
+    #[inline]
+    pub fn of_this_slice(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
+        self.now.iter().rev().map(|entry| entry.1.0)
+    }
+
+    /// The nodes of the wake-ups in the next slice that has any, in no order.
+    #[inline]
+    pub fn of_next_slice(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let mut at = self.next_filled().map_or(NONE, |slice| self.heads[(slice % SLICES) as usize]);
+        core::iter::from_fn(move || {
+            let entry = self.entries.get(at as usize)?;
+            at = entry.next;
+            Some(entry.owner.0)
+        })
+    }
+
     /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
+    #[inline(never)]
     fn settle(&mut self) {
         if !self.now.is_empty() {
             return;
@@ -162,38 +234,47 @@ impl EventQueue {
     }
 
     /// Number of the first non-empty slice after the current one.
+    #[inline]
     fn next_filled(&self) -> Option<u64> {
-        if self.in_ring == 0 {
+        let start = self.slice + 1;
+        let first = start % SLICES;
+        let (word, bit) = ((first / 64) as usize, first % 64);
+        let bits = self.filled[word] & (!0 << bit);
+        if bits != 0 {
+            return Some(start - bit + u64::from(bits.trailing_zeros()));
+        }
+        // the words after this one, and at last this one again for the slices below `first`
+        let after = (self.words | self.words << WORDS) >> (word + 1) & ((1 << WORDS) - 1);
+        if after == 0 {
             return None;
         }
-        let start = self.slice + 1;
-        let first = (start % SLICES) as usize;
-        for step in 0..=WORDS {
-            let word = (first / 64 + step) % WORDS;
-            let mut bits = self.filled[word];
-            // the first word comes again at the end: its upper bits were seen to be 0 then
-            if step == 0 {
-                bits &= !0 << (first % 64);
-            }
-            if bits != 0 {
-                let i = (word * 64) as u64 + u64::from(bits.trailing_zeros());
-                return Some(start + (i + SLICES - start % SLICES) % SLICES);
-            }
+        let steps = after.trailing_zeros() as usize + 1;
+        let bits = self.filled[(word + steps) % WORDS];
+        Some(start - bit + steps as u64 * 64 + u64::from(bits.trailing_zeros()))
+    }
+
+    /// Notes that a slice has become empty.
+    #[inline]
+    fn empty(&mut self, slice: u64) {
+        let i = (slice % SLICES) as usize;
+        self.heads[i] = NONE;
+        let word = &mut self.filled[i / 64];
+        *word &= !(1 << (i % 64));
+        if *word == 0 {
+            self.words &= !(1 << (i / 64));
         }
-        None
     }
 
     fn load(&mut self, slice: u64) {
-        let i = (slice % SLICES) as usize;
         self.slice = slice;
-        self.filled[i / 64] &= !(1 << (i % 64));
-        let mut at = core::mem::replace(&mut self.heads[i], NONE);
+        let mut at = self.heads[(slice % SLICES) as usize];
+        self.empty(slice);
         while at != NONE {
-            let entry = self.entries[at as usize];
+            let entry = &mut self.entries[at as usize];
             self.now.push((entry.key, entry.owner));
-            self.entries[at as usize].next = self.free;
+            let next = core::mem::replace(&mut entry.next, self.free);
             self.free = at;
-            at = entry.next;
+            at = next;
         }
         self.in_ring -= self.now.len();
         self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));

@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod ids;
 pub mod names;
 pub mod node;
+pub mod outbox;
 pub mod packet;
 mod prefix;
 mod report_keys;

@@ -79,9 +79,11 @@ pub struct Timestamps {
 
 /// SACK blocks of one segment: at most four (RFC 2018, section 3), as `[left, right)` edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SackList {
-    blocks: [(Seq, Seq); 4],
+    // the number first: most segments have none, and their blocks are then never read
     len: u8,
+    blocks: [(Seq, Seq); 4],
 }
 
 impl SackList {
@@ -125,8 +127,9 @@ impl ProbeOption {
     pub const LEN: u8 = 8;
 }
 
-/// A TCP header as a value, options included.
+/// A TCP header as a value, options included. The fields that every segment uses come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct TcpHeader {
     /// Sequence number of the first byte (of the SYN when SYN is set).
     pub seq: Seq,
@@ -136,18 +139,18 @@ pub struct TcpHeader {
     pub window: u16,
     /// The flags.
     pub flags: Flags,
+    /// SACK-permitted, on a SYN (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// The probe option.
+    pub probe: ProbeOption,
+    /// Selective acknowledgments.
+    pub sack: SackList,
+    /// The timestamps option.
+    pub timestamps: Option<Timestamps>,
     /// Maximum segment size, on a SYN.
     pub mss: Option<u16>,
     /// Window scale shift count, on a SYN (RFC 7323, section 2).
     pub window_scale: Option<u8>,
-    /// SACK-permitted, on a SYN (RFC 2018, section 2).
-    pub sack_permitted: bool,
-    /// The timestamps option.
-    pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgments.
-    pub sack: SackList,
-    /// The probe option.
-    pub probe: ProbeOption,
 }
 
 impl TcpHeader {
@@ -264,9 +267,13 @@ impl IpVersion {
     }
 }
 
-/// One packet.
+/// One packet. What a hop needs comes first, then what every TCP segment has: with thousands of connections a
+/// packet is in no cache when it arrives, and a hop then waits for one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
+    /// Payload.
+    pub body: Body,
     /// Source address.
     pub src: Addr,
     /// Destination address.
@@ -297,8 +304,6 @@ pub struct Packet {
     pub other_options: OtherOptions,
     /// TCP header.
     pub tcp: TcpHeader,
-    /// Payload.
-    pub body: Body,
     /// In-band signalling, outside TCP's sequence space.
     pub signal: Option<Box<Signal>>,
 }

@@ -58,7 +58,7 @@ mod tests {
             let tcp = TcpHeader { seq: Seq(u32::MAX), ..TcpHeader::default() };
             let (src, dst, sport, dport) = (Addr(1), Addr(2), 3, 4);
             let body = Body { off: 9, len: 1728 };
-            let mut sent = Packet { src, dst, sport, dport, proto, ip, tcp, body, ..Packet::default() };
+            let mut sent = Packet { body, src, dst, sport, dport, proto, ip, tcp, ..Packet::default() };
             sent.seal();
             let mut message = Packet { dscp: Dscp::default(), ..sent.clone() };
             message.set_too_big(&sent, 1500);

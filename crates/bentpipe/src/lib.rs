@@ -27,7 +27,7 @@ pub use bentpipe_scenario::{
     to_toml,
 };
 pub use bentpipe_sim::run;
-pub use bentpipe_sweep::{Job, Progress, SweepResult, sweep};
+pub use bentpipe_sweep::{Formats, Job, Progress, SweepResult, sweep};
 
 use std::process::ExitCode;
 

@@ -56,14 +56,7 @@ pub(crate) enum Command {
     #[command(after_help = find::EXAMPLES)]
     Find(Box<find::Find>),
     /// Merge the shards of a sweep and write its tables.
-    Merge {
-        /// Folders of the shards.
-        #[arg(required = true)]
-        shards: Vec<PathBuf>,
-        /// Folder for the merged sweep.
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-    },
+    Merge(sweep::Merge),
     /// Make a figure or table of a figure file, and check what it states.
     ///
     /// Writes figure.svg, points.csv, verdicts.csv and index.html, and prints the verdicts. Finished runs are

@@ -3,6 +3,7 @@
 use crate::expect::{self, Expect};
 use crate::input::{self, Input};
 use crate::outcome::{Failure, print_message};
+use crate::show::Pictures;
 use bentpipe_emulate::compare::Comparison;
 use bentpipe_emulate::measure;
 use bentpipe_emulate::plan::Plan;
@@ -26,6 +27,8 @@ pub(crate) struct Compare {
     /// Write the pages of both runs into the subfolders `simulated` and `emulated` of this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pictures: Pictures,
     /// A condition on both runs, such as 'goodput > 1 Mbit/s'; may be repeated.
     ///
     /// Exit status 3 if one is not met.
@@ -43,6 +46,7 @@ pub(crate) fn run(options: &Compare) -> Result<(String, bool), Failure> {
     let plan = Plan {
         realtime: !options.no_realtime,
         out: options.out.as_ref().map(|dir| dir.join("emulated")),
+        pictures: options.pictures.formats(),
         ..Plan::new(scenario, &input::title(&options.input.file))
     };
     let announce = || {
@@ -57,7 +61,7 @@ pub(crate) fn run(options: &Compare) -> Result<(String, bool), Failure> {
         None => bentpipe_sim::run(&plan.scenario),
         Some(dir) => {
             let folder = dir.join("simulated");
-            bentpipe_results::run(&folder, &plan.scenario).map_err(Failure::run)?.0
+            bentpipe_results::run_with(&folder, &plan.scenario, plan.pictures).map_err(Failure::run)?.0
         }
     };
     let comparison = Comparison::new(simulated, measured.report);

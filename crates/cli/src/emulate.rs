@@ -3,6 +3,7 @@
 use crate::expect::Expect;
 use crate::input::{self, Beside, name_and_value};
 use crate::outcome::{Failure, NOT_MET, by_signal, print_as, print_message};
+use crate::show::Pictures;
 use crate::simulate::in_words;
 use crate::{expect, shipped};
 use bentpipe_base::Duration;
@@ -68,6 +69,8 @@ pub(crate) struct Emulate {
     /// Write a page with pictures, tables and captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pictures: Pictures,
     /// With --out: where packets are captured [default: the links of both ends, or what the scenario's
     /// `captures` say].
     #[arg(long, value_name = "WHERE", requires = "out")]
@@ -201,6 +204,7 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         realtime: !options.no_realtime,
         journal: options.journal.clone(),
         out: options.out.clone(),
+        pictures: options.pictures.formats(),
         far: options.far.clone(),
         far_ready: (options.far_ready.unwrap_or(Ready::First), options.far_within.unwrap_or(USUAL_LIMIT)),
         metrics: options.metrics,

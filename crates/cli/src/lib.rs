@@ -110,7 +110,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Sweep(sweep) => (sweep::run(sweep)?, true),
         Command::Figure(options) => figure::run(options)?,
         Command::Papers(options) => papers::run(options)?,
-        Command::Merge { shards, out } => (sweep::merge(shards, out)?, true),
+        Command::Merge(merge) => (sweep::merge(merge)?, true),
         Command::Check { input } => (bentpipe_scenario::to_toml(&input::load(input)?), true),
         Command::Links { json } => (links::list(*json), true),
         Command::Scenarios { name: Some(name), .. } => (scenarios::text(name)?, true),

@@ -1,5 +1,6 @@
 //! `bentpipe show`: saved runs side by side.
 
+use crate::locale;
 use crate::outcome::{Failure, print_message};
 use bentpipe_results::Formats;
 use bentpipe_results::show::{self, SavedRun};
@@ -48,5 +49,5 @@ pub(crate) fn run(options: &Show) -> Result<String, Failure> {
         let files = show::write(dir, &runs, options.pictures.formats()).map_err(Failure::run)?;
         print_message(&format!("{} files in {}: {}", files.len(), dir.display(), show::PAGE));
     }
-    Ok(show::in_words(&runs))
+    Ok(show::in_words(&runs, !locale::is_utf8()))
 }

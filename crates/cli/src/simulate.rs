@@ -3,15 +3,11 @@
 use crate::expect::{Expect, judge_all};
 use crate::locale;
 use crate::outcome::{Failure, print_message};
-use bentpipe_base::Duration;
 use bentpipe_report::Report;
-use bentpipe_results::{Formats, limits_in_lines};
-use bentpipe_scenario::{Scenario, Stop};
+use bentpipe_results::{Formats, limits_in_lines, record_for_lines};
+use bentpipe_scenario::Scenario;
 use bentpipe_sim::{Record, RecordOptions, run_each_packet};
 use std::path::Path;
-
-/// Intervals of a run of which only lines are made: eight for each character.
-const LINES: u64 = 480;
 
 /// What is printed and written beside the report.
 #[derive(Clone, Copy)]
@@ -38,7 +34,7 @@ pub(crate) fn run(
         None if output.json && output.each_packet => (run_each_packet(scenario), Record::default()),
         None if output.json => (bentpipe_sim::run(scenario), Record::default()),
         None => {
-            let options = RecordOptions { each_packet: output.each_packet, ..for_lines(scenario) };
+            let options = RecordOptions { each_packet: output.each_packet, ..record_for_lines(scenario) };
             bentpipe_sim::run_recorded(scenario, &options, |_| None)
         }
         Some(folder) => {
@@ -51,18 +47,6 @@ pub(crate) fn run(
     let all_met = judge_all(expects, &report, "");
     let text = if output.json { report.to_json() + "\n" } else { in_words(&report, &record) };
     Ok((text, all_met))
-}
-
-/// What is recorded for the lines below the headline: as little as they need, so that a run takes no longer.
-fn for_lines(scenario: &Scenario) -> RecordOptions {
-    let fine = RecordOptions { sequences: 0, round_trips: false, ..RecordOptions::default() };
-    // a run that ends with its flows may be much shorter than its scenario allows
-    match scenario.stop {
-        Stop::Finished => fine,
-        Stop::Duration => {
-            RecordOptions { every: fine.every.max(Duration(scenario.duration.0 / LINES)), ..fine }
-        }
-    }
 }
 
 /// The report as text, with what limited the flows over time.

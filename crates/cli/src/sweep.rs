@@ -4,12 +4,13 @@ use crate::input::{self, Input, name_and_value};
 use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
 use crate::outcome::Failure;
 use crate::progress::{Words, print_page, print_summary, with_progress};
+use crate::show::Pictures;
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Names and values of `--set`.
 type Sets = Vec<(String, String)>;
@@ -50,11 +51,26 @@ pub(crate) struct Sweep {
     #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
     pub(crate) threads: u16,
     /// Only part i of n of the runs; `bentpipe merge` merges the parts.
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["svg", "png"])]
     pub(crate) shard: Option<String>,
     /// Folder for runs, tables and pictures.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) pictures: Pictures,
+}
+
+/// Options of `bentpipe merge`.
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// Folders of the shards.
+    #[arg(required = true)]
+    shards: Vec<PathBuf>,
+    /// Folder for the merged sweep.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    #[command(flatten)]
+    pictures: Pictures,
 }
 
 /// Makes the missing runs, then the tables; returns that of combinations.
@@ -72,15 +88,16 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     };
     let clock = Clock::start();
     let words = Words { out: Some(&args.out), cells: "combinations" };
-    let done = with_progress(words, |tell| bentpipe_sweep::sweep(&job, &args.out, tell));
+    let done =
+        with_progress(words, |tell| bentpipe_sweep::sweep(&job, &args.out, args.pictures.formats(), tell));
     let done = done.map_err(|error| failure(error, args, &source))?;
     print_summary(done.runs, &args.out, done.page(), clock);
     Ok(done.to_text())
 }
 
 /// Merges shards; returns the table.
-pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
-    let merged = bentpipe_sweep::merge(shards, out).map_err(|error| match error {
+pub(crate) fn merge(Merge { shards, out, pictures }: &Merge) -> Result<String, Failure> {
+    let merged = bentpipe_sweep::merge(shards, out, pictures.formats()).map_err(|error| match error {
         Error::File { .. } => Failure::run(error),
         _ => Failure::input(error),
     })?;

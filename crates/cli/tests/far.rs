@@ -180,6 +180,26 @@ fn packets_are_captured_where_the_flag_says() {
 }
 
 #[test]
+fn pictures_of_a_live_run_are_files_if_asked_for() {
+    let Some(rig) = place("pictures_of_a_live_run_are_files_if_asked_for") else { return };
+    let pictures = |flags: &[&str]| -> Vec<Vec<u8>> {
+        let out = rig.path("pictures");
+        let _ = std::fs::remove_dir_all(&out);
+        let words = ["emulate", "terrestrial", "--capture", "none", "--out", out.to_str().unwrap()];
+        let ping = ["--", "ping", "-n", "-q", "-c", "5", "-i", "0.1", "far"];
+        rig.output(&[&words[..], flags, &ping].concat(), LIMIT).unwrap();
+        let files = std::fs::read_dir(&out).unwrap().map(|file| file.unwrap().path());
+        let files = files.filter(|f| f.file_name().unwrap().to_str().unwrap().starts_with("picture-link-"));
+        files.map(|file| std::fs::read(file).unwrap()).collect()
+    };
+    assert!(pictures(&[]).is_empty());
+    let png = pictures(&["--png"]);
+    assert!(!png.is_empty() && png.iter().all(|bytes| bytes.starts_with(b"\x89PNG")));
+    let svg = pictures(&["--svg"]);
+    assert!(svg.len() == png.len() && svg.iter().all(|bytes| bytes.starts_with(b"<svg ")));
+}
+
+#[test]
 fn a_command_needs_no_dashes() {
     let Some(rig) = place("a_command_needs_no_dashes") else { return };
     let done = rig.run(&["emulate", "terrestrial", "ping", "-n", "-c", "1", "far"], LIMIT).unwrap();

@@ -66,6 +66,7 @@ fn runs_are_on_one_page_with_what_differs() {
     let files = contents(&out);
     let page = std::str::from_utf8(&files["show.html"]).unwrap();
     for title in [
+        "What limited the flows over time",
         "Goodput",
         "Round-trip time",
         "Goodput: distribution",
@@ -75,11 +76,49 @@ fn runs_are_on_one_page_with_what_differs() {
         assert!(page.contains(&format!("<title>{title}</title>")), "no picture {title}");
     }
     assert!(page.contains("cubic, show_cubic") && page.contains("bbr, show_bbr"));
-    assert!(files["picture-goodput.png"].starts_with(b"\x89PNG"));
+    for picture in ["picture-goodput.png", "picture-limits.png"] {
+        assert!(files[picture].starts_with(b"\x89PNG"), "{picture}");
+    }
     // the goodput of a run is that of its own page, over the same times
     let again = folder("show_again");
     bentpipe(&["show", &cubic, &bbr, "--out", again.to_str().unwrap(), "--png"]);
     assert!(contents(&again) == files, "two pages differ");
+}
+
+#[test]
+fn a_saved_run_shows_what_limited_its_flows() {
+    let dir = folder("show_limits");
+    let of_run = printed(
+        "C",
+        &["sim", "window", "--set", "duration=30 s", "--seed", "4", "--out", dir.to_str().unwrap()],
+    );
+    let strip: Vec<&str> = of_run.lines().skip(1).take(2).collect();
+    assert!(strip[0].starts_with("  |o") && strip[1].starts_with("  limits from 0 to 30 s: o "), "{of_run}");
+    let one = printed("C", &["show", dir.to_str().unwrap()]);
+    assert!(one.starts_with("show_limits: The flow uses "), "{one}");
+    assert!(one.lines().skip(1).take(2).eq(strip.iter().copied()), "{one}\n{of_run}");
+    // a folder of an older version has no limits, and shows the rest
+    let old = folder("show_limits_old");
+    fs::create_dir_all(&old).unwrap();
+    fs::copy(dir.join("report.json"), old.join("report.json")).unwrap();
+    let series = fs::read_to_string(dir.join("series.csv")).unwrap();
+    let kept: Vec<usize> = (series.lines().next().unwrap().split(',').enumerate())
+        .filter(|(_, key)| !key.starts_with("limit_") && *key != "dark_share")
+        .map(|(i, _)| i)
+        .collect();
+    let cut = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        kept.iter().map(|i| cells[*i]).collect::<Vec<_>>().join(",") + "\n"
+    };
+    fs::write(old.join("series.csv"), series.lines().map(cut).collect::<String>()).unwrap();
+    let page = folder("show_limits_page");
+    let both = ["show", old.to_str().unwrap(), dir.to_str().unwrap(), "--out", page.to_str().unwrap()];
+    let text = printed("C", &both);
+    let of = |name: &str| text.lines().skip_while(|l| !l.starts_with(&format!("{name}: "))).nth(1).unwrap();
+    assert_eq!(of("show_limits"), strip[0]);
+    assert!(of("show_limits_old").starts_with("show_limits: "), "{text}");
+    let page = String::from_utf8(contents(&page)["show.html"].clone()).unwrap();
+    assert_eq!(page.matches("<title>What limited the flows over time</title>").count(), 1);
 }
 
 #[test]
@@ -97,6 +136,36 @@ fn a_saved_report_alone_has_no_course_but_its_bars() {
 }
 
 #[test]
+fn a_run_that_is_not_there_is_answered_with_what_a_run_is_and_with_those_that_are() {
+    let dir = folder("show_nothing");
+    fs::create_dir_all(&dir).unwrap();
+    let said = |run: &str| {
+        let done = program().args(["show", run]).current_dir(&dir).output().unwrap();
+        assert_eq!(done.status.code(), Some(2));
+        err(&done)
+    };
+    let help = "\
+error: nothing: there is no such folder or file
+help: a run is a folder with report.json, as `bentpipe sim FILE --out FOLDER` writes it (emulate and compare, too),
+      or a saved report, as in `bentpipe sim FILE --json > run.json`
+";
+    assert_eq!(said("nothing"), help);
+    for name in ["a", "b", "cubic", "d", "e", "f", "no-run"] {
+        fs::create_dir(dir.join(name)).unwrap();
+        if name != "no-run" {
+            fs::write(dir.join(name).join("report.json"), "{}").unwrap();
+        }
+    }
+    assert_eq!(said("nothing"), format!("{help}help: runs there are: a, b, cubic, d, e and 1 more\n"));
+    assert!(said("cubik").ends_with("\nhelp: runs there are: cubic, a, b, d, e and 1 more\n"));
+    assert!(said("no-run").contains("no-run: there is no report.json in it\n"));
+    // what `compare` has written is two runs
+    fs::create_dir_all(dir.join("both/simulated")).unwrap();
+    fs::write(dir.join("both/simulated/report.json"), "{}").unwrap();
+    assert!(said("both").ends_with("\nhelp: runs there are: both/simulated\n"), "{}", said("both"));
+}
+
+#[test]
 fn what_cannot_be_shown_is_named() {
     let refused = |path: &Path| {
         let done = bentpipe(&["show", path.to_str().unwrap()]);
@@ -105,10 +174,9 @@ fn what_cannot_be_shown_is_named() {
     };
     let dir = folder("show_refused");
     fs::create_dir_all(&dir).unwrap();
-    assert!(refused(&dir).contains("there is no report.json in it\nhelp: name folders"), "{}", refused(&dir));
+    assert!(refused(&dir).contains("there is no report.json in it\nhelp: a run is a "), "{}", refused(&dir));
     fs::write(dir.join("runs.csv"), "").unwrap();
     assert!(refused(&dir).contains("this is a sweep, whose own page has all runs"));
-    assert!(refused(&dir.join("none.json")).contains("none.json: "));
     fs::write(dir.join("report.json"), "{").unwrap();
     assert!(refused(&dir).contains("report.json: not a report of bentpipe: "));
     let report = saved("show_damaged", &["flows=1", "duration=5 s"]);

@@ -56,6 +56,28 @@ fn counts(text: &str) -> (usize, usize) {
     number(" runs made").zip(number(" kept")).unwrap_or_else(|| panic!("{text}"))
 }
 
+#[test]
+fn curves_are_png_files_if_asked_for() {
+    let out = folder("pictures");
+    let pictures = |out: &Path| -> Vec<String> {
+        contents(out).into_keys().filter(|name| name.starts_with("curve-")).collect()
+    };
+    swept(&SMALL, &["--seeds", "1", "--png"], &out);
+    assert_eq!(pictures(&out), ["curve-1.png", "curve-1.svg", "curve-2.png", "curve-2.svg"]);
+    assert!(contents(&out)["curve-1.png"].starts_with(b"\x89PNG"));
+    // the same sweep without them leaves no older ones beside its new tables
+    swept(&SMALL, &["--seeds", "1", "--svg"], &out);
+    assert_eq!(pictures(&out), ["curve-1.svg", "curve-2.svg"]);
+    let merged = folder("pictures_merged");
+    let folders = [&out, &merged].map(|dir| dir.to_str().expect("UTF-8"));
+    let done = bentpipe(&["merge", folders[0], "--out", folders[1], "--png"]);
+    assert!(done.status.success() && pictures(&merged).len() == 4, "{}", err(&done));
+    // a shard has no pictures
+    let refused = sweep(&SMALL, &["--shard", "1/2", "--png"], &folder("pictures_shard"));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains("'--shard <I/N>' cannot be used with '--png'"), "{}", err(&refused));
+}
+
 /// Compares two folders without printing megabytes.
 #[track_caller]
 fn same(a: &Path, b: &Path) {

@@ -215,6 +215,7 @@ pub(crate) fn start_link(
 ) -> Result<(Running, Option<Recording>), Error> {
     let begun = plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
     let (recording, install) = begun.unzip();
+    let recording = recording.map(|recording| recording.with_pictures(plan.pictures));
     let door = |host: &SessionHost| {
         let port = Box::new(VethPort::open(&host.port, HOST_MAC)?);
         Ok(HostPort { host: host.node, port, addresses: host.entry.addresses.clone() })

@@ -2,6 +2,7 @@
 
 use crate::far::{self, Ready};
 use bentpipe_base::Duration;
+use bentpipe_results::Formats;
 use bentpipe_scenario::Scenario;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -26,6 +27,8 @@ pub struct Plan {
     pub journal: Option<PathBuf>,
     /// A folder for the page, tables and captures.
     pub out: Option<PathBuf>,
+    /// Files of pictures in it.
+    pub pictures: Formats,
     /// A shell command for the far end, beside the main command.
     pub far: Option<OsString>,
     /// What the main command waits for at the far end, and how long.
@@ -50,6 +53,7 @@ impl Plan {
             realtime: true,
             journal: None,
             out: None,
+            pictures: Formats::default(),
             far: None,
             far_ready: (Ready::First, far::USUAL_LIMIT),
             metrics: None,

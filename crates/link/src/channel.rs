@@ -28,7 +28,7 @@ pub struct Errors {
 pub struct Channel {
     rate: Rate,
     /// Remainder of the last packet in units of 1/rate ns, carried over so that the long-run rate is exact.
-    carry: u64,
+    pub(crate) carry: u64,
     /// One-way propagation delay.
     pub(crate) one_way: Duration,
     framing: u16,
@@ -37,7 +37,7 @@ pub struct Channel {
     pub(crate) varies: bool,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
-    /// Cache for the last size: bits, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
+    /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
     /// a direction mostly have one size, and a division costs as much as the rest of a hop.
     last: (u64, u64, u64),
 }
@@ -139,12 +139,12 @@ impl Channel {
         if fresh {
             self.carry = 0;
         }
-        let bits = sent.framed(Size(u64::from(self.framing))).bits();
+        let size = sent.framed(Size(u64::from(self.framing)));
         let bps = self.rate.bps();
-        if self.last.0 != bits {
+        if self.last.0 != size.0 {
             // bits * 1e9 fits for packets up to 2 GB
-            let work = bits * 1_000_000_000;
-            self.last = (bits, work / bps, work % bps);
+            let work = size.bits() * 1_000_000_000;
+            self.last = (size.0, work / bps, work % bps);
         }
         let (_, whole, rest) = self.last;
         self.carry += rest;

@@ -27,10 +27,11 @@ impl Capacity {
 
 /// First in, first out; an arrival that does not fit is refused.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct DropTail {
-    pub(crate) capacity: Capacity,
-    pub(crate) bytes: Size,
     pub(crate) packets: VecDeque<Pkt>,
+    pub(crate) bytes: Size,
+    pub(crate) capacity: Capacity,
 }
 
 impl DropTail {

@@ -18,11 +18,13 @@ use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
 use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Cx, Duration, Input, Instant, Node, NodeId, Pkt, Port, Proto, Purpose, Slot, World};
+use bentpipe_base::{
+    Cx, Duration, Input, Instant, Node, NodeId, Packet, Pkt, Port, Proto, Purpose, Slot, World,
+};
 use std::collections::VecDeque;
 
 /// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
-/// two cache lines, which makes thousands of links cheap.
+/// three cache lines, which makes thousands of links cheap.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link {
@@ -140,6 +142,20 @@ impl Link {
         }
     }
 
+    /// Reads what the next call will use, so that the memory is on its way to the cache while something else
+    /// is done. Returns a number that depends on all of it.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let lines = self.busy_until.0 ^ self.channel.carry ^ self.served.packets;
+        lines ^ self.queue.front().map_or(0, |p| p.body.off) ^ self.next_arrival().map_or(0, |p| p.body.off)
+    }
+
+    /// The next packet that arrives.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<&Packet> {
+        self.in_flight.first.as_deref()
+    }
+
     /// Returns the counters up to `cx.now`, with those of the queue.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
         let sending_until = self.catch_up_to_now(cx);
@@ -234,6 +250,50 @@ impl Link {
         })
     }
 
+    /// A packet enters.
+    #[inline]
+    pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if self.channel.varies || self.channel.mtu.is_some() {
+            return self.receive_special(cx, packet);
+        }
+        self.arrive(cx, packet);
+        self.arm(cx, self.deadline());
+    }
+
+    /// The same if the link varies or has an MTU.
+    #[inline(never)]
+    fn receive_special(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if self.channel.refuses(&packet) {
+            return self.refuse(cx, packet);
+        }
+        let deadline = if self.channel.varies {
+            let deadline = self.with_varying(|link, varying| {
+                link.arrive_varying(cx, varying, packet);
+                link.deadline_varying(varying)
+            });
+            deadline.unwrap_or(Instant::NEVER)
+        } else {
+            self.arrive(cx, packet);
+            self.deadline()
+        };
+        self.arm(cx, deadline);
+    }
+
+    /// A call that the link has requested, or an additional one. Returns the packet that leaves at port 0 if
+    /// it is the only one that leaves; several are sent.
+    #[inline]
+    pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let (packet, deadline) = if self.channel.varies {
+            self.wake_varying(cx)
+        } else {
+            self.disarm(cx);
+            self.catch_up(cx);
+            (self.deliver(cx), self.deadline())
+        };
+        self.arm(cx, deadline);
+        packet
+    }
+
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
@@ -247,8 +307,8 @@ impl Link {
         self.enqueue(cx, packet);
     }
 
-    /// Queues a packet, or drops it or others.
-    #[inline]
+    /// Queues a packet, or drops it or others. Not inlined: an idle link's call is shorter without it.
+    #[inline(never)]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         self.stats.integrate_queue(cx.now, self.queue.len());
         loop {
@@ -286,6 +346,13 @@ impl Link {
     /// Begins every service that should have begun by now.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        if self.busy_until <= cx.now && !self.queue.is_empty() {
+            self.serve_waiting(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn serve_waiting(&mut self, cx: &mut Cx<'_>) {
         while self.busy_until <= cx.now && !self.queue.is_empty() {
             let start = self.busy_until;
             if let Some(packet) = self.next_packet(cx, start) {
@@ -294,6 +361,7 @@ impl Link {
         }
     }
 
+    #[inline]
     fn serve(&mut self, cx: &mut Cx<'_>, packet: Pkt, start: Instant, fresh: bool) {
         let sent = Fragments::of(self.channel.mtu, packet.wire_len());
         let end = self.channel.serialise(start, sent, fresh);
@@ -329,12 +397,20 @@ impl Link {
         cx.recycle(packet);
     }
 
+    /// Takes the packets that have arrived: returns the first, or sends them if there are several.
     #[inline]
-    fn deliver(&mut self, cx: &mut Cx<'_>) {
+    fn deliver(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let packet = self.in_flight.pop_until(cx.now)?;
+        cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
+        if self.in_flight.first_at > cx.now {
+            return Some(packet);
+        }
+        cx.send(Port(0), packet);
         while let Some(packet) = self.in_flight.pop_until(cx.now) {
             cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
             cx.send(Port(0), packet);
         }
+        None
     }
 
     /// Requests a call at `deadline`, unless one is requested by then already.
@@ -353,28 +429,23 @@ impl Link {
         }
     }
 
-    /// Implements `handle` for a link that varies; returns when it must be called next.
+    /// Implements `wake` for a link that varies; returns also when it must be called next.
     #[inline(never)]
-    fn handle_varying(&mut self, cx: &mut Cx<'_>, input: Input) -> Instant {
-        let deadline = self.with_varying(|link, varying| {
-            match input {
-                Input::Packet(_, packet) => link.arrive_varying(cx, varying, packet),
-                Input::Timer(_) => {
-                    link.disarm(cx);
-                    link.catch_up_varying(cx, varying);
-                    link.deliver(cx);
-                }
-            }
-            link.deadline_varying(varying)
+    fn wake_varying(&mut self, cx: &mut Cx<'_>) -> (Option<Pkt>, Instant) {
+        let done = self.with_varying(|link, varying| {
+            link.disarm(cx);
+            link.catch_up_varying(cx, varying);
+            (link.deliver(cx), link.deadline_varying(varying))
         });
-        deadline.unwrap_or(Instant::NEVER)
+        done.unwrap_or((None, Instant::NEVER))
     }
 
     /// Calls `act` with the link and its varying part; `None` if the link does not vary.
     pub(crate) fn with_varying<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
         let mut varying = self.channel.varying_slot()?.take()?;
         let answer = act(self, &mut varying);
-        *self.channel.varying_slot()? = Some(varying);
+        // nothing is there to be dropped
+        core::mem::forget(self.channel.varying_slot()?.replace(varying));
         Some(answer)
     }
 
@@ -393,23 +464,13 @@ impl Link {
 impl Node for Link {
     #[inline]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        let input = match input {
-            Input::Packet(_, packet) if self.channel.refuses(&packet) => return self.refuse(cx, packet),
-            input => input,
-        };
-        let deadline = if self.channel.varies {
-            self.handle_varying(cx, input)
-        } else {
-            match input {
-                Input::Packet(_, packet) => self.arrive(cx, packet),
-                Input::Timer(_) => {
-                    self.disarm(cx);
-                    self.catch_up(cx);
-                    self.deliver(cx);
+        match input {
+            Input::Packet(_, packet) => self.receive(cx, packet),
+            Input::Timer(_) => {
+                if let Some(packet) = self.wake(cx) {
+                    cx.send(Port(0), packet);
                 }
             }
-            self.deadline()
-        };
-        self.arm(cx, deadline);
+        }
     }
 }

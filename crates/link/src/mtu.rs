@@ -77,12 +77,17 @@ impl Fragments {
     }
 
     /// Probability that one of the fragments is lost, if each is lost with this probability.
+    #[inline]
     pub(crate) fn lost(self, each: f64) -> f64 {
         if self.count == 1 { each } else { -libm::expm1(f64::from(self.count) * libm::log1p(-each)) }
     }
 
     /// Bytes on the wire with `framing` bytes for each fragment.
+    #[inline]
     pub(crate) fn framed(self, framing: Size) -> Size {
+        if self.count == 1 {
+            return self.bytes + framing;
+        }
         self.bytes + Size(framing.0.saturating_mul(u64::from(self.count)))
     }
 }

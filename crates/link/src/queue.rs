@@ -58,13 +58,14 @@ const THRESHOLD: usize = 1;
 /// [`Discipline::Wred`] refuses all low priority from 1/`RAMP` of the buffer on.
 const RAMP: f64 = 4.0;
 
-/// The queue of a link.
+/// The queue of a link. What tells that nothing waits comes first, for the link's third cache line.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Queue {
-    /// The waiting packets; with pushout only those of normal priority, with CoDel and FQ-CoDel none.
-    tail: DropTail,
     /// Boxed, because most queues are drop-tail.
     more: Option<Box<More>>,
+    /// The waiting packets; with pushout only those of normal priority, with CoDel and FQ-CoDel none.
+    tail: DropTail,
 }
 
 /// State of the disciplines other than drop-tail.
@@ -199,6 +200,12 @@ impl Queue {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.tail.packets.is_empty() && self.more.as_deref().is_none_or(|m| m.len() == 0)
+    }
+
+    /// The packet that waits longest in the order of arrival, if the discipline keeps that.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        self.tail.packets.front().map(|packet| &**packet)
     }
 
     /// Bytes waiting.

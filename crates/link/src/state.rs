@@ -52,14 +52,18 @@ impl State {
         if dark.is_some() {
             return dark;
         }
-        let causes = [
-            (sent.lost(self.handover_loss), DropCause::Handover),
-            (sent.lost(self.fade_loss), DropCause::Fade),
-            (sent.lost(self.loss), DropCause::PacketLoss),
-            (sent.lost(self.burst_loss), DropCause::Burst),
-            (bit_error, DropCause::BitError),
-        ];
-        causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
+        let mut is_lost = |p: f64| p > 0.0 && (p >= 1.0 || rng.unit() < p);
+        if is_lost(sent.lost(self.handover_loss)) {
+            Some(DropCause::Handover)
+        } else if is_lost(sent.lost(self.fade_loss)) {
+            Some(DropCause::Fade)
+        } else if is_lost(sent.lost(self.loss)) {
+            Some(DropCause::PacketLoss)
+        } else if is_lost(sent.lost(self.burst_loss)) {
+            Some(DropCause::Burst)
+        } else {
+            is_lost(bit_error).then_some(DropCause::BitError)
+        }
     }
 
     /// Returns what instruments record of this state and of `queue`, the queue of the link.

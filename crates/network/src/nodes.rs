@@ -39,7 +39,8 @@ impl core::fmt::Debug for Nodes {
 }
 
 impl Nodes {
-    #[inline]
+    /// Calls a node of any kind.
+    #[inline(never)]
     pub(crate) fn handle(&mut self, id: NodeId, cx: &mut Cx<'_>, input: Input) {
         match self.kinds[id.0 as usize] {
             Kind::Host(i) => self.hosts[i as usize].handle(cx, input),

@@ -1,5 +1,6 @@
 //! Wires: from a port of one node to a port of another.
 
+use crate::nodes::Kind;
 use bentpipe_base::{NodeId, Port};
 
 /// The end of a wire: a node, and the port at which packets enter it.
@@ -46,14 +47,19 @@ impl From<NodeId> for ChainNode {
     }
 }
 
+/// Where a wire leads, and which kind of node is there.
+type Destination = (WireEnd, Kind);
+
 /// The wires of all ports of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     /// Ends of each node's ports, while the network is built.
     ports: Vec<Vec<WireEnd>>,
-    /// The same as one array, used while the network runs: `ends[first[node] + port]`.
-    first: Vec<u32>,
-    ends: Vec<WireEnd>,
+    /// The same, used while the network runs: of the first port of each node, and of all ports as one array,
+    /// `ends[begin[node] + port]`.
+    first: Vec<Option<Destination>>,
+    begin: Vec<u32>,
+    ends: Vec<Destination>,
 }
 
 impl Wires {
@@ -70,16 +76,24 @@ impl Wires {
         Port(ports.len() as u32 - 1)
     }
 
-    /// Rebuilds the array of ends, if anything changed.
-    pub(crate) fn settle(&mut self) {
-        if self.first.len() == self.ports.len() {
-            return;
+    /// Rebuilds the arrays of ends, if anything changed.
+    #[inline]
+    pub(crate) fn settle(&mut self, kinds: &[Kind]) {
+        if self.first.len() != self.ports.len() {
+            self.rebuild(kinds);
         }
+    }
+
+    #[cold]
+    fn rebuild(&mut self, kinds: &[Kind]) {
         self.first.clear();
+        self.begin.clear();
         self.ends.clear();
         for ports in &self.ports {
-            self.first.push(self.ends.len() as u32);
-            self.ends.extend_from_slice(ports);
+            let ends = ports.iter().map(|end| (*end, kinds[end.node.0 as usize]));
+            self.first.push(ends.clone().next());
+            self.begin.push(self.ends.len() as u32);
+            self.ends.extend(ends);
         }
     }
 
@@ -88,8 +102,12 @@ impl Wires {
         self.ports.get(from.0 as usize).is_some_and(|ports| ports.iter().any(|end| end.node == to))
     }
 
+    /// Where the wire at a port leads.
     #[inline]
-    pub(crate) fn end(&self, from: NodeId, port: Port) -> WireEnd {
-        self.ends[(self.first[from.0 as usize] + port.0) as usize]
+    pub(crate) fn end(&self, from: NodeId, port: Port) -> Destination {
+        if port.0 == 0 {
+            return self.first[from.0 as usize].expect("a node sends only where it has a wire");
+        }
+        self.ends[(self.begin[from.0 as usize] + port.0) as usize]
     }
 }

@@ -32,9 +32,17 @@ impl Endpoint {
         Self { conn, writer, reader, armed: Instant::NEVER, rests: false, app_at: Instant::NEVER }
     }
 
+    /// See [`crate::Host::touch`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.armed.0 ^ self.app_at.0 ^ matches!(self.writer, Writer::Bulk) as u64 ^ self.reader.touch()
+    }
+
     /// Requests the next wake-up, unless one is requested by then already.
+    #[inline]
     pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, slot: Slot) {
-        let deadline = self.conn.deadline().min(self.app_at);
+        let known = self.armed.min(self.app_at);
+        let deadline = self.conn.deadline_before(known).unwrap_or(known);
         if deadline < self.armed {
             self.armed = deadline;
             self.rests = self.app_at > deadline && self.conn.rests();
@@ -75,6 +83,12 @@ impl ConnectionTable {
 
     fn get(&self, i: usize) -> Option<&Endpoint> {
         if i == 0 { self.first.as_ref() } else { self.more.get(i - 1)?.as_ref() }
+    }
+
+    /// The connection of a host that has never had more than one at a time.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Endpoint> {
+        self.first.as_ref().filter(|_| self.more.is_empty())
     }
 
     /// Returns the index of the connection that a segment belongs to.

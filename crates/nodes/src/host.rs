@@ -6,7 +6,7 @@ use crate::peers::Peers;
 use crate::udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Datagrams, Taken};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{
-    Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot, TcpHeader, TooBig,
+    Addr, Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, RngSlot, Seq, Slot, TcpHeader, TooBig,
 };
 use bentpipe_tcp::{
     Config, Connection, Icmp, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
@@ -127,12 +127,28 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
+    /// Reads what the arrival of `packet` will use, as a link does ahead of its call; only for a host
+    /// with one connection.
+    #[inline]
+    pub fn touch(&self, packet: Option<&Packet>) -> u64 {
+        self.ends.only().map_or(0, |end| {
+            let (conn, apps) = (&end.conn, end.touch());
+            let is_data = packet.is_some_and(|p| p.body.len > 0);
+            let sequence = packet.map_or(0, |p| u64::from(p.tcp.seq.0));
+            apps ^ sequence ^ if is_data { conn.touch_receiver() } else { conn.touch_sender() }
+        })
+    }
+
     fn draw_random_values(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.isn).bits();
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
 
-    fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+    /// A packet arrives.
+    // Not inlined: links are called six times as often as hosts, and without this code their stack frame is
+    // small.
+    #[inline(never)]
+    pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         if let Some(said) = packet.too_big() {
             self.too_big(cx, &packet, said);
             cx.recycle(packet);
@@ -146,10 +162,13 @@ impl Host {
             cx.recycle(packet);
         } else if let Some(i) = self.ends.find(&packet) {
             if let Some(end) = self.ends.get_mut(i) {
-                let opening = end.conn.state() == State::SynSent;
-                end.conn.segment(cx, &packet);
-                if opening && end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
-                    self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                if end.conn.state() == State::SynSent {
+                    end.conn.segment(cx, &packet);
+                    if end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
+                        self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                    }
+                } else {
+                    end.conn.segment(cx, &packet);
                 }
             }
             cx.recycle(packet);
@@ -203,12 +222,11 @@ impl Host {
         let write_at = end.writer.run(cx, &mut end.conn);
         end.app_at = read_at.min(write_at);
         let jitter = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
-        while let Some(packet) = end.conn.transmit(cx) {
-            match jitter.zip(self.jitter) {
-                Some((jitter, rng)) => hold(&mut self.held, cx, jitter.max, rng, packet),
-                None => cx.send(Port(0), packet),
-            }
-        }
+        let (held, jitter) = (&mut self.held, jitter.zip(self.jitter));
+        end.conn.transmit_all(cx, |cx, packet| match jitter {
+            Some((jitter, rng)) => hold(held, cx, jitter.max, rng, packet),
+            None => cx.send(Port(0), packet),
+        });
         if end.conn.state() == State::Closed {
             self.ends.retire(i);
             return;
@@ -254,7 +272,9 @@ impl Host {
         self.run(cx, i);
     }
 
-    fn timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+    /// A wake-up that the host has requested, or an outdated one.
+    #[inline(never)]
+    pub fn wake(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         if slot.0 >= SOURCES {
             self.other_timer(cx, slot);
             return;
@@ -277,13 +297,10 @@ impl Host {
 }
 
 impl Node for Host {
-    // Not inlined: links are called six times as often as hosts, and without this code their stack frame is
-    // small.
-    #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
-            Input::Packet(_, packet) => self.packet(cx, packet),
-            Input::Timer(slot) => self.timer(cx, slot),
+            Input::Packet(_, packet) => self.receive(cx, packet),
+            Input::Timer(slot) => self.wake(cx, slot),
         }
     }
 }

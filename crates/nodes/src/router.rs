@@ -29,10 +29,16 @@ impl Router {
         }
     }
 
+    /// The port by which packets for `to` leave.
+    #[inline]
+    pub fn port_of(&self, to: Addr) -> Option<Port> {
+        self.routes.get(to.0 as usize).copied().flatten()
+    }
+
     /// Returns the packet and the port it leaves by; `None` if it was dropped.
     #[inline]
     pub fn forward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) -> Option<(Port, Pkt)> {
-        let route = self.routes.get(packet.dst.0 as usize).copied().flatten();
+        let route = self.port_of(packet.dst);
         let cause = match route {
             Some(port) if packet.hops > 0 => {
                 packet.hops -= 1;

@@ -19,7 +19,7 @@ mod text;
 
 pub use ladder::{Arrow, Ladder};
 pub use live::{LIVE_STYLE, live_script};
-pub use png::PngError;
+pub use png::{Formats, PngError};
 pub use strip::{Strip, StripBand, StripKind, StripRow};
 pub use style::{PAGE_STYLE, STYLE, TABLE_STYLE};
 

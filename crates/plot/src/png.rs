@@ -1,7 +1,7 @@
-//! A picture as PNG, for what shows no SVG. It is drawn without the system's fonts, so that it is the same
-//! everywhere.
+//! Pictures as files: SVG, and PNG for what shows no SVG. A PNG is drawn without the system's fonts, so that
+//! it is the same everywhere.
 
-use crate::{Ladder, Mode, Plot, Strip};
+use crate::Mode;
 use resvg::{tiny_skia, usvg};
 use std::sync::{Arc, LazyLock};
 use usvg::fontdb::Database;
@@ -31,39 +31,42 @@ impl core::fmt::Display for PngError {
 
 impl std::error::Error for PngError {}
 
-impl Plot {
-    /// Draws the plot as PNG, in its light colours on white.
-    ///
-    /// # Errors
-    /// When it has no area, or is too large for the memory.
-    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
-        draw(&self.to_svg(Mode::Inline))
-    }
+/// Kinds of files of pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formats {
+    /// SVG, which follows light and dark mode.
+    pub svg: bool,
+    /// PNG, in light colours on white.
+    pub png: bool,
 }
 
-impl Strip {
-    /// Draws the strip as PNG, in its light colours on white.
-    ///
-    /// # Errors
-    /// As for plots.
-    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
-        draw(&self.to_svg(Mode::Inline))
-    }
-}
+impl Formats {
+    /// Both.
+    pub const ALL: Self = Self { svg: true, png: true };
 
-impl Ladder {
-    /// Draws the packets as PNG, in light colours on white.
+    /// Returns the files of a picture, `NAME.svg` and `NAME.png`. `draw` draws it as SVG.
     ///
     /// # Errors
-    /// As for plots.
-    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
-        draw(&self.to_svg(Mode::Inline))
+    /// When the PNG has no area, or is too large for the memory.
+    pub fn files(
+        self,
+        name: &str,
+        draw: impl Fn(Mode) -> String,
+    ) -> Result<Vec<(String, Vec<u8>)>, PngError> {
+        let mut files = Vec::new();
+        if self.svg {
+            files.push((format!("{name}.svg"), draw(Mode::Standalone).into_bytes()));
+        }
+        if self.png {
+            files.push((format!("{name}.png"), to_png(&draw(Mode::Inline))?));
+        }
+        Ok(files)
     }
 }
 
 /// Draws an SVG without a style sheet: its colours are those of attributes, as custom properties are unknown
 /// to the library.
-fn draw(svg: &str) -> Result<Vec<u8>, PngError> {
+fn to_png(svg: &str) -> Result<Vec<u8>, PngError> {
     let options =
         usvg::Options { font_family: FAMILY.to_owned(), fontdb: FONTS.clone(), ..Default::default() };
     let failed = |error: &dyn core::fmt::Display| PngError(error.to_string());
@@ -79,13 +82,13 @@ fn draw(svg: &str) -> Result<Vec<u8>, PngError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Curve, Point, Style};
+    use crate::{Axis, Curve, Plot, Point, Style};
 
     /// Returns the number of dark pixels of a plot with this label.
     fn dark(label: &str) -> usize {
         let curve = Curve::new("", Style::Line, vec![Point::new(0.0, 0.0), Point::new(1.0, 1.0)]);
         let plot = Plot::new("", "a line", Axis::linear(label), Axis::linear(""), vec![curve]);
-        let picture = tiny_skia::Pixmap::decode_png(&plot.to_png().unwrap()).unwrap();
+        let picture = tiny_skia::Pixmap::decode_png(&to_png(&plot.to_svg(Mode::Inline)).unwrap()).unwrap();
         picture.pixels().iter().filter(|p| p.red() < 100 && p.green() < 100 && p.blue() < 100).count()
     }
 

@@ -164,6 +164,8 @@ pub struct FlowContext {
     pub slow_reader: bool,
     /// The sender's buffer, formatted as text.
     pub send_buffer: String,
+    /// True if losses do not hold down the window of its scheme.
+    pub ignores_losses: bool,
 }
 
 macro_rules! limited_by {
@@ -177,14 +179,16 @@ macro_rules! limited_by {
 
         impl LimitedBy {
             /// Keys of the causes in JSON order.
-            pub const CAUSES: [&'static str; 7] = [$(stringify!($cause)),+];
+            pub const CAUSES: [&'static str; Self::COUNT] = [$(stringify!($cause)),+];
+            /// Number of causes.
+            pub const COUNT: usize = [$(stringify!($cause)),+].len();
 
-            const fn from_shares([$($cause),+]: [f64; 7]) -> Self {
+            const fn from_shares([$($cause),+]: [f64; Self::COUNT]) -> Self {
                 Self { $($cause),+ }
             }
 
             /// Returns keys and fractions in JSON order.
-            pub const fn shares(&self) -> [(&'static str, f64); 7] {
+            pub const fn shares(&self) -> [(&'static str, f64); Self::COUNT] {
                 [$((stringify!($cause), self.$cause)),+]
             }
         }
@@ -211,7 +215,7 @@ limited_by! {
 impl LimitedBy {
     /// Converts times, in the order of [`LimitedBy::CAUSES`], to fractions. Before its start a flow is in its
     /// handshake.
-    pub fn of(spent: &[Duration; 7]) -> Self {
+    pub fn of(spent: &[Duration; Self::COUNT]) -> Self {
         let total: f64 = spent.iter().map(|d| d.as_secs_f64()).sum();
         if total <= 0.0 {
             return Self { handshake: 1.0, ..Self::default() };
@@ -228,11 +232,11 @@ impl LimitedBy {
     /// Returns the mean over several flows.
     pub fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
         let n = all.len().max(1) as f64;
-        let add = |sum: [f64; 7], one: &Self| {
+        let add = |sum: [f64; Self::COUNT], one: &Self| {
             let shares = one.shares();
             core::array::from_fn(|i| sum[i] + shares[i].1 / n)
         };
-        Self::from_shares(all.fold([0.0; 7], add))
+        Self::from_shares(all.fold([0.0; Self::COUNT], add))
     }
 }
 

@@ -10,8 +10,6 @@ const FULL: f64 = 0.95;
 const MANY_RESENT: f64 = 0.05;
 /// Causes of drops in a queue; the others are losses on the link.
 const IN_QUEUE: [&str; 2] = ["queue_full", "aqm"];
-/// Beginnings of the names of schemes whose window does not follow losses.
-const HEEDLESS: [&str; 2] = ["bbr", "explicit-rate"];
 
 impl Report {
     /// Returns the headline of the run, such as "The flow uses 43 % of the link; losses hold it back."
@@ -112,7 +110,7 @@ impl Report {
                 format!("the receiver's window{}{holds}", size(&flow.context.receive_window))
             }
             "recovery" => self.losses() + &hold,
-            "congestion_window" if resent > 0 && heeds_losses(first) => self.losses() + &hold,
+            "congestion_window" if resent > 0 && !flow.context.ignores_losses => self.losses() + &hold,
             "congestion_window" if alone => format!("its congestion window ({}){holds}", first.scheme),
             "congestion_window" => format!("the congestion window{holds}"),
             _ if flow.rate().is_some_and(|r| r.granted_bps.is_some()) => format!("the granted rate{holds}"),
@@ -153,11 +151,6 @@ impl Report {
         }
         .to_owned()
     }
-}
-
-fn heeds_losses(tcp: &TcpReport) -> bool {
-    let scheme = tcp.fallback.as_ref().map_or(&tcp.scheme, |f| &f.to);
-    !HEEDLESS.iter().any(|name| scheme.starts_with(name))
 }
 
 #[cfg(test)]
@@ -232,6 +225,7 @@ mod tests {
         if let FlowKind::Tcp(tcp) = &mut flow.kind {
             tcp.scheme = "bbr3".into();
         }
+        flow.context.ignores_losses = true;
         let said = report(vec![flow], 0.5, &[("bit_error", 3)]).headline();
         assert_eq!(said, "The flow uses 43 % of the link; its congestion window (bbr3) holds it back.");
     }

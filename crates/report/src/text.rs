@@ -199,7 +199,7 @@ fn swift_note(flow: &FlowReport) -> Option<String> {
 }
 
 /// Returns the causes in descending order of their fractions; ties in JSON order.
-fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
+fn ranked(l: &LimitedBy) -> [(&'static str, f64); LimitedBy::COUNT] {
     let mut all = l.shares();
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     all

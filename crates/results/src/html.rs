@@ -36,7 +36,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let mut groups = figures::all(report, outcome.record).into_iter().peekable();
     // first what limited the flows, beside their goodput
     let of_all = groups.next_if(|(heading, _)| heading == figures::ALL_FLOWS).map(|(_, plots)| plots);
-    let strip = limits::strip(outcome.record).map(|strip| strip.to_svg(Mode::Inline));
+    let strip = limits::strip(&[("", outcome.record)]).map(|strip| strip.to_svg(Mode::Inline));
     section(&mut out, figures::ALL_FLOWS, strip, &of_all.unwrap_or_default());
     let words = report.in_words();
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
@@ -66,13 +66,18 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     out + &foot()
 }
 
+/// What a browser lets a page do, also where it is shown within another one: its own scripts and styles run,
+/// and nothing is fetched.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+
 /// The beginning of a page with plots and tables.
 pub(crate) fn head(title: &str) -> String {
     let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>{title}</title>\n\
          <style>{STYLE}{PAGE_STYLE}{WORDS}{TABLE_STYLE}{REST}{LIVE_STYLE}</style>\n</head>\n\
          <body>\n<main>\n<h1>{title}</h1>\n"
     )

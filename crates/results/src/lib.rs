@@ -16,10 +16,10 @@ mod series;
 pub mod show;
 mod tables;
 
+pub use bentpipe_plot::Formats;
 pub use capture::{CaptureFiles, CapturedPacket, FinishedCapture};
 pub use file::{Error, make_folder};
-pub use limits::limits_in_lines;
-pub use pictures::Formats;
+pub use limits::{limits_in_lines, record_for_lines};
 
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
@@ -77,20 +77,16 @@ pub fn run_with(
     });
     let captures = sink?.map_or_else(|| Ok(Vec::new()), |sink| sink.borrow_mut().files.finish())?;
     let outcome = Outcome { scenario, report: &report, record: &record, captures: &captures };
-    let files = write_with(dir, &outcome, formats)?;
+    let files = write(dir, &outcome, formats)?;
     Ok((report, record, files))
 }
 
-/// Writes all files except captures, which exist already, to `dir`. Returns paths, page first, captures last.
+/// Writes all files except captures, which exist already, to `dir`, with the pictures in `formats`. Returns
+/// paths, page first, captures and pictures last.
 ///
 /// # Errors
 /// A file cannot be written. Existing files are complete, and files with other names remain.
-pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
-    write_with(dir, outcome, Formats::default())
-}
-
-/// As [`write()`], and writes the pictures in `formats`, behind the other files.
-fn write_with(dir: &Path, outcome: &Outcome<'_>, formats: Formats) -> Result<Vec<PathBuf>, Error> {
+pub fn write(dir: &Path, outcome: &Outcome<'_>, formats: Formats) -> Result<Vec<PathBuf>, Error> {
     file::make_folder(dir)?;
     let report = outcome.report;
     let mut texts = vec![

@@ -1,8 +1,11 @@
 //! What limited flows over the time of a run, as a line of characters and as a picture.
 
-use crate::series::{MAX_FLOWS, column, time_axis, time_unit};
+use crate::series::{MAX_FLOWS, column, maximum, time_axis, time_unit};
+use bentpipe_base::Duration;
 use bentpipe_plot::{Colour, Strip, StripBand, StripKind, StripRow};
 use bentpipe_report::decimals;
+use bentpipe_scenario::{Scenario, Stop};
+use bentpipe_sim::RecordOptions;
 use bentpipe_sim::record::{LIMIT_COLUMNS, Record, Series};
 use core::fmt::Write as _;
 
@@ -18,7 +21,7 @@ const fn limit(name: &'static str, letter: char, sign: char, colour: Colour) -> 
     Limit { name, letter, sign, colour }
 }
 
-const LIMITS: [Limit; 7] = [
+const LIMITS: [Limit; LIMIT_COLUMNS.len()] = [
     limit("opening the connection", 'o', '·', Colour::Ink),
     limit("application", 'a', '░', Colour::Grey),
     limit("send buffer", 'b', '▄', Colour::Orange),
@@ -30,8 +33,12 @@ const LIMITS: [Limit; 7] = [
 
 /// Number of characters of a line.
 const CHARACTERS: usize = 60;
-/// Maximum number of bands of a picture.
+/// Intervals of a run of which only lines are made: eight for each character.
+const INTERVALS: u64 = 8 * CHARACTERS as u64;
+/// Maximum number of bands of a row.
 const BANDS: usize = 160;
+/// Maximum number of rows of a picture, unless it has more runs.
+const ROWS: usize = 12;
 /// Maximum length of a name before a line.
 const NAME: usize = 18;
 
@@ -41,10 +48,23 @@ struct Course {
     parts: Vec<Option<usize>>,
 }
 
+/// Returns what must be recorded for the lines below the headline: as little as they need, so that a run
+/// takes no longer.
+pub fn record_for_lines(scenario: &Scenario) -> RecordOptions {
+    let fine = RecordOptions { sequences: 0, round_trips: false, ..RecordOptions::default() };
+    // a run that ends with its flows may be much shorter than its scenario allows
+    match scenario.stop {
+        Stop::Finished => fine,
+        Stop::Duration => {
+            RecordOptions { every: fine.every.max(Duration(scenario.duration.0 / INTERVALS)), ..fine }
+        }
+    }
+}
+
 /// Returns the lines below the headline: one for each flow, or one for all if they are many, and what the
 /// characters mean. Empty if nothing is known. `ascii` is for terminals that show nothing else.
 pub fn limits_in_lines(record: &Record, ascii: bool) -> String {
-    let courses = courses(record, CHARACTERS);
+    let courses = courses(record, CHARACTERS, MAX_FLOWS);
     let sign = |limit: usize| if ascii { LIMITS[limit].letter } else { LIMITS[limit].sign };
     let short = |name: &str| name.chars().take(NAME).collect::<String>();
     let wide = courses.iter().map(|c| short(&c.name).chars().count()).max().unwrap_or(0);
@@ -65,12 +85,12 @@ pub fn limits_in_lines(record: &Record, ascii: bool) -> String {
     out
 }
 
-/// Returns the picture; `None` if nothing is known.
-pub(crate) fn strip(record: &Record) -> Option<Strip> {
-    let courses = courses(record, BANDS.min(record.time_s.len()));
-    let end_s = record.time_s.last().copied()?;
+/// Returns the picture of one run or of several, each with its name; `None` if nothing is known.
+pub(crate) fn strip(runs: &[(&str, &Record)]) -> Option<Strip> {
+    let end_of = |record: &Record| record.time_s.last().copied().unwrap_or(0.0);
+    let end_s = maximum(runs.iter().map(|(_, record)| end_of(record)));
     let unit = time_unit(end_s).size;
-    let row = |course: Course| {
+    let row = |course: Course, end_s: f64| {
         let length = end_s / unit / course.parts.len() as f64;
         let mut bands: Vec<StripBand> = Vec::new();
         for (i, part) in course.parts.iter().enumerate() {
@@ -85,7 +105,13 @@ pub(crate) fn strip(record: &Record) -> Option<Strip> {
         }
         StripRow { name: course.name, bands }
     };
-    let rows: Vec<StripRow> = courses.into_iter().map(row).collect();
+    let most = MAX_FLOWS.min(ROWS / runs.len().max(1)).max(1);
+    let rows_of = |(name, record): &(&str, &Record)| -> Vec<StripRow> {
+        let courses = courses(record, BANDS.min(record.time_s.len()), most);
+        let named = |course: Course| Course { name: together(name, &course.name), ..course };
+        courses.into_iter().map(|course| row(named(course), end_of(record))).collect()
+    };
+    let rows: Vec<StripRow> = runs.iter().flat_map(rows_of).collect();
     let kind = |l: &Limit| StripKind { name: l.name.to_owned(), letter: l.letter, colour: l.colour };
     (!rows.is_empty()).then(|| Strip {
         title: "What limited the flows over time".to_owned(),
@@ -97,14 +123,19 @@ pub(crate) fn strip(record: &Record) -> Option<Strip> {
     })
 }
 
-/// Courses of the flows of which limits are known: each one, or all together if they are many.
-fn courses(record: &Record, parts: usize) -> Vec<Course> {
+/// The names of a run and of a flow in it, either of which may be empty.
+fn together(run: &str, flow: &str) -> String {
+    if run.is_empty() || flow.is_empty() { format!("{run}{flow}") } else { format!("{run}: {flow}") }
+}
+
+/// Courses of the flows of which limits are known: each one, or all together if they are more than `most`.
+fn courses(record: &Record, parts: usize, most: usize) -> Vec<Course> {
     let known = |f: &&Series| LIMIT_COLUMNS.iter().any(|key| column(f, key).iter().any(|v| *v > 0.0));
     let flows: Vec<&Series> = record.flows.iter().filter(known).collect();
     match flows.as_slice() {
         [] => Vec::new(),
         [one] => vec![Course { name: String::new(), parts: main_limits(record, &[one], parts) }],
-        few if few.len() <= MAX_FLOWS => few
+        few if few.len() <= most => few
             .iter()
             .map(|f| Course { name: f.name.clone(), parts: main_limits(record, &[f], parts) })
             .collect(),
@@ -198,11 +229,28 @@ mod tests {
 
     #[test]
     fn the_bands_of_the_picture_cover_the_same_times() {
-        let strip = strip(&record(&[("a", &[Some(0), Some(4), Some(4), None, Some(4), Some(6)])])).unwrap();
+        let record = record(&[("a", &[Some(0), Some(4), Some(4), None, Some(4), Some(6)])]);
+        let strip = strip(&[("", &record)]).unwrap();
         let bands: Vec<(f64, f64, usize)> =
             strip.rows[0].bands.iter().map(|b| (b.from, b.to, b.kind)).collect();
         assert_eq!(bands, [(0.0, 1.0, 0), (1.0, 3.0, 4), (4.0, 5.0, 4), (5.0, 6.0, 6)]);
-        assert!(super::strip(&Record::default()).is_none());
+        assert!(super::strip(&[("", &Record::default())]).is_none());
+    }
+
+    #[test]
+    fn several_runs_have_rows_in_one_picture_over_the_same_time() {
+        let (c, x) = ([Some(4); 10], [Some(6); 5]);
+        let (one, two) = (record(&[("a", &c)]), record(&[("a", &x), ("b", &x)]));
+        let rows = |runs: &[(&str, &Record)]| -> Vec<(String, f64)> {
+            let rows = strip(runs).unwrap().rows.into_iter();
+            rows.map(|row| (row.name, row.bands.last().unwrap().to)).collect()
+        };
+        let row = |name: &str, to| (name.to_owned(), to);
+        assert_eq!(rows(&[("A", &one), ("B", &two)]), [row("A", 10.0), row("B: a", 5.0), row("B: b", 5.0)]);
+        // many runs have a row each, and those of which nothing is known none
+        let many: Vec<(&str, &Record)> = vec![("B", &two); 11];
+        assert_eq!(rows(&many), vec![row("B: all 2 flows", 5.0); 11]);
+        assert_eq!(rows(&[("A", &one), ("old", &Record::default())]), [row("A", 10.0)]);
     }
 
     #[test]

@@ -3,20 +3,11 @@
 use crate::capture::safe_file_name;
 use crate::file::{Error, write_file};
 use crate::{exchange, figures, limits};
-use bentpipe_plot::{Ladder, Mode, Plot, PngError, Strip};
+use bentpipe_plot::{Formats, Ladder, Mode, Plot, Strip};
 use bentpipe_report::Report;
 use bentpipe_sim::Record;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Kinds of files of pictures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Formats {
-    /// SVG, which follows light and dark mode.
-    pub svg: bool,
-    /// PNG, in light colours.
-    pub png: bool,
-}
 
 /// A picture of any kind.
 pub(crate) enum Picture {
@@ -26,19 +17,11 @@ pub(crate) enum Picture {
 }
 
 impl Picture {
-    pub(crate) fn to_svg(&self, mode: Mode) -> String {
+    fn to_svg(&self, mode: Mode) -> String {
         match self {
             Self::Plot(plot) => plot.to_svg(mode),
             Self::Strip(strip) => strip.to_svg(mode),
             Self::Ladder(ladder) => ladder.to_svg(mode),
-        }
-    }
-
-    fn to_png(&self) -> Result<Vec<u8>, PngError> {
-        match self {
-            Self::Plot(plot) => plot.to_png(),
-            Self::Strip(strip) => strip.to_png(),
-            Self::Ladder(ladder) => ladder.to_png(),
         }
     }
 }
@@ -46,7 +29,7 @@ impl Picture {
 /// All pictures of a run with the names of their files, without extension.
 pub(crate) fn of_run(report: &Report, record: &Record) -> Vec<(String, Picture)> {
     let mut all: Vec<(String, Picture)> = Vec::new();
-    all.extend(limits::strip(record).map(|strip| ("limits".to_owned(), Picture::Strip(strip))));
+    all.extend(limits::strip(&[("", record)]).map(|strip| ("limits".to_owned(), Picture::Strip(strip))));
     for (heading, plots) in figures::all(report, record) {
         // "Flow: a", "Link: hop"; what all flows have in common needs no such word
         let of = heading.split_once(": ").map_or_else(String::new, |(kind, name)| format!("{kind}-{name}-"));
@@ -69,16 +52,11 @@ pub(crate) fn write(
         while taken.contains(&name) {
             name.push('-');
         }
-        if formats.svg {
-            let svg = picture.to_svg(Mode::Standalone);
-            paths.push(write_file(dir, &format!("{name}.svg"), svg.as_bytes())?);
-        }
-        if formats.png {
-            let file = format!("{name}.png");
-            let png = picture.to_png();
-            let png =
-                png.map_err(|e| Error::io(&dir.join(&file), "draw the picture", io::Error::other(e)))?;
-            paths.push(write_file(dir, &file, &png)?);
+        let files = formats.files(&name, |mode| picture.to_svg(mode));
+        let files =
+            files.map_err(|e| Error::io(&dir.join(&name), "draw the picture", io::Error::other(e)))?;
+        for (file, bytes) in files {
+            paths.push(write_file(dir, &file, &bytes)?);
         }
         taken.push(name);
     }

@@ -8,7 +8,7 @@ use bentpipe_report::{
     Counts, FlowReport, FlowRouterReport, GatewayReport, InstrumentReport, LimitedBy, LinkReport, Quantiles,
     ReferenceReport, Report, csv,
 };
-use bentpipe_sim::record::{Record, Series, in_tables};
+use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
 
 /// Formats with the fewest digits that read back to the same number; empty if it is not finite.
@@ -29,7 +29,7 @@ fn optional(v: Option<f64>) -> String {
 pub(crate) fn series(record: &Record) -> String {
     let keys = |all: &[Series]| {
         let columns = all.first().map(|s| s.columns.as_slice()).unwrap_or_default();
-        columns.iter().map(|c| c.key).filter(|key| in_tables(key)).collect()
+        columns.iter().map(|c| c.key).collect()
     };
     let (of_flows, of_links): (Vec<&str>, Vec<&str>) = (keys(&record.flows), keys(&record.links));
     let mut out = String::from("time_s,kind,name");
@@ -41,7 +41,7 @@ pub(crate) fn series(record: &Record) -> String {
         let mut row = |kind: &str, series: &Series, before: usize, after: usize| {
             let _ = write!(out, "{},{kind},{}", number(*time), csv_cell(&series.name));
             out.extend(core::iter::repeat_n(',', before));
-            for column in series.columns.iter().filter(|c| in_tables(c.key)) {
+            for column in &series.columns {
                 let _ = write!(out, ",{}", number(column.values.get(i).copied().unwrap_or(f64::NAN)));
             }
             out.extend(core::iter::repeat_n(',', after));

@@ -240,7 +240,7 @@ fn flows_alike_are_one_row_that_opens() {
 #[test]
 fn pictures_are_files_if_asked_for() {
     let dir = folder("pictures");
-    let formats = Formats { svg: true, png: true };
+    let formats = Formats::ALL;
     let (report, record, files) = run_with(&dir, &scenario("demo.toml", &[]), formats).unwrap();
     assert_eq!((report.flows.len(), record.flows.len()), (report.flows.len(), report.flows.len()));
     let names: Vec<String> =
@@ -266,15 +266,18 @@ fn faults_name_the_file_and_the_cause_and_leave_nothing_behind() {
     let outcome = Outcome { scenario: &scenario, report: &report, record: &record, captures: &[] };
     let taken = folder("taken");
     fs::write(&taken, "a file").unwrap();
-    let error = write(&taken, &outcome).unwrap_err();
+    let error = write(&taken, &outcome, Formats::default()).unwrap_err();
     assert!(matches!(error, Error::NotAFolder { .. }));
     assert!(error.to_string().ends_with("not a folder; name a new or an existing folder for the results"));
     assert!(
-        write(&taken.join("below"), &outcome).unwrap_err().to_string().contains("cannot create the folder: ")
+        write(&taken.join("below"), &outcome, Formats::default())
+            .unwrap_err()
+            .to_string()
+            .contains("cannot create the folder: ")
     );
     let blocked = folder("blocked");
     fs::create_dir_all(blocked.join("series.csv")).unwrap();
-    let error = write(&blocked, &outcome).unwrap_err().to_string();
+    let error = write(&blocked, &outcome, Formats::default()).unwrap_err().to_string();
     assert!(error.contains("series.csv: cannot write: "), "{error}");
     let left: Vec<_> = fs::read_dir(&blocked).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert!(left.iter().all(|n| !n.to_string_lossy().contains(".part")), "{left:?}");

@@ -303,7 +303,7 @@ fn limits_hold() {
     let error = load(&Source::new("test.toml", too_long), &[], None).unwrap_err();
     assert_eq!(error.message, "the file is longer than 16 MiB");
     for (from, to, message) in [
-        ("pairs = 2", "pairs = 100000", "`pairs` is too large"),
+        ("pairs = 2", "pairs = 100001", "`pairs` is too large"),
         ("count = 2", "count = 100000", "there is no host `src3` for flow 3 of 100000"),
         ("\"a test\"", &format!("\"{}\"", "x".repeat(501)), "`title` is too long"),
         ("name = \"flow\"", &format!("name = \"{}\"", "x".repeat(65)), "`name` is not a name"),
@@ -320,6 +320,6 @@ fn limits_hold() {
     let error = load(&Source::new("test.toml", one_host), &[], None).unwrap_err();
     assert_eq!(error.message, "there are too many flows at `src1`");
     // The largest allowed scenario still loads.
-    let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 99999"), "count = 2", "count = 99999");
-    assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 200_000);
+    let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 100000"), "count = 2", "count = 100000");
+    assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 200_002);
 }

@@ -13,7 +13,7 @@ use crate::recorder::{FollowedFlow, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
 use bentpipe_scenario::{App, Scenario};
-use bentpipe_tcp::Connection;
+use bentpipe_tcp::{Connection, Limit};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -71,12 +71,12 @@ pub struct SenderCounters {
 
 /// Time under each limit at the end of the previous interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LimitTimes([Duration; 7]);
+pub struct LimitTimes([Duration; Limit::COUNT]);
 
 impl LimitTimes {
     /// Returns the seconds under each limit since the last call, as [`LIMIT_COLUMNS`]; `spent` is all time so
     /// far.
-    pub fn since(&mut self, spent: [Duration; 7]) -> [f64; 7] {
+    pub fn since(&mut self, spent: [Duration; Limit::COUNT]) -> [f64; Limit::COUNT] {
         let before = core::mem::replace(&mut self.0, spent);
         // a limit may be found in retrospect, which takes time from another one
         core::array::from_fn(|i| spent[i].saturating_sub(before[i]).as_secs_f64())
@@ -100,7 +100,7 @@ pub fn sender_columns(
     now: Instant,
     before: &mut SenderCounters,
     row: &mut [f64; FLOW_COLUMNS.len()],
-) -> [f64; 7] {
+) -> [f64; Limit::COUNT] {
     let (path, stats) = (c.path(), c.stats());
     row[1] = c.cwnd().0 as f64;
     row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
@@ -193,8 +193,9 @@ impl Sampler {
         before.delivered = delivered;
         row[5] = rtt.unwrap_or(f64::NAN);
         row[8] = delay.unwrap_or(f64::NAN);
-        let limits = flow::sender(&net.sim, &ends)
-            .map_or([f64::NAN; 7], |c| sender_columns(c, net.sim.now(), &mut before.sender, &mut row));
+        let limits = flow::sender(&net.sim, &ends).map_or([f64::NAN; Limit::COUNT], |c| {
+            sender_columns(c, net.sim.now(), &mut before.sender, &mut row)
+        });
         if let Some(c) = flow::receiver(&net.sim, &ends) {
             receiver_columns(c, &mut row);
         }

@@ -4,6 +4,7 @@
 
 use crate::exchange::Exchange;
 use bentpipe_base::Duration;
+use bentpipe_tcp::Limit;
 
 /// Maximum number of intervals of a record. A long run ends with at least half of it.
 pub const MAX_INTERVALS: usize = 2048;
@@ -84,9 +85,9 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
-/// Seconds of the interval under each of the sender's limits, in the order of reports, beside the columns of
-/// a TCP flow. They are for pictures: tables do not have them.
-pub const LIMIT_COLUMNS: [&str; 7] = [
+/// Seconds of the interval under each of the sender's limits, in the order of reports, behind the columns of
+/// a flow.
+pub const LIMIT_COLUMNS: [&str; Limit::COUNT] = [
     "limit_handshake_s",
     "limit_application_s",
     "limit_send_buffer_s",
@@ -95,13 +96,8 @@ pub const LIMIT_COLUMNS: [&str; 7] = [
     "limit_pacing_s",
     "limit_recovery_s",
 ];
-/// Share of the interval in which the link lost everything that was sent. For pictures, as the limits.
+/// Share of the interval in which the link lost everything that was sent, behind the columns of a direction.
 pub const DARK: &str = "dark_share";
-
-/// True if tables have the column.
-pub fn in_tables(key: &str) -> bool {
-    key != DARK && !LIMIT_COLUMNS.contains(&key)
-}
 
 /// How the values of several intervals are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -132,7 +132,7 @@ mod tests {
     fn batches_in_any_order_make_the_runs_of_the_sweep() {
         let (whole, parts) = (folder("whole"), folder("parts"));
         with_job(|job| {
-            crate::sweep(job, &whole, &|_| ()).unwrap();
+            crate::sweep(job, &whole, crate::Formats::default(), &|_| ()).unwrap();
             let all = missing(job, &parts).unwrap();
             assert_eq!(
                 all,
@@ -143,7 +143,7 @@ mod tests {
                 make(job, &parts, batch, &mut || true).unwrap();
             }
             assert!(missing(job, &parts).unwrap().is_empty());
-            let done = crate::sweep(job, &parts, &|_| ()).unwrap();
+            let done = crate::sweep(job, &parts, crate::Formats::default(), &|_| ()).unwrap();
             assert_eq!((done.runs.executed, done.runs.already_stored), (0, 4));
             let cells = done.cells().unwrap();
             assert_eq!(cells.axes[0].1, ["0.01", "0.01", "0.1"]);
@@ -182,7 +182,7 @@ mod tests {
     fn a_folder_of_another_version_is_refused() {
         let out = folder("old");
         with_job(|job| {
-            crate::sweep(job, &out, &|_| ()).unwrap();
+            crate::sweep(job, &out, crate::Formats::default(), &|_| ()).unwrap();
             let manifest = fs::read_to_string(out.join("sweep.json")).unwrap();
             fs::write(out.join("sweep.json"), manifest.replace(&semantics(), "1-0")).unwrap();
             assert!(missing(job, &out).unwrap_err().to_string().contains("another version of bentpipe"));

@@ -24,6 +24,7 @@ mod table;
 mod text;
 mod write;
 
+pub use bentpipe_plot::Formats;
 use bentpipe_report::Report;
 pub use error::Error;
 use manifest::Manifest;
@@ -73,11 +74,11 @@ impl SweepResult {
 }
 
 /// Executes the runs of `job` missing in `out`, then writes the tables. A shard only executes its runs.
-/// `tell` is called after every run.
+/// `tell` is called after every run. Curves are SVG files whether or not `pictures` has them.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn sweep(job: &Job<'_>, out: &Path, tell: Tell<'_>) -> Result<SweepResult, Error> {
+pub fn sweep(job: &Job<'_>, out: &Path, pictures: Formats, tell: Tell<'_>) -> Result<SweepResult, Error> {
     let mut plan = Plan::new(job)?;
     let pool = threads(job.threads)?;
     // find all errors in the input before anything is written
@@ -110,7 +111,8 @@ pub fn sweep(job: &Job<'_>, out: &Path, tell: Tell<'_>) -> Result<SweepResult, E
     let manifest = plan.manifest();
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
     let whole = job.shard.is_none();
-    let table = whole.then(|| pool.install(|| write::write(&manifest, &store, out))).transpose()?;
+    let write = || pool.install(|| write::write(&manifest, &store, out, pictures));
+    let table = whole.then(write).transpose()?;
     Ok(SweepResult { runs: summary, table })
 }
 
@@ -150,11 +152,11 @@ fn threads(number: usize) -> Result<ThreadPool, Error> {
     pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))
 }
 
-/// Merges the shards of a sweep into `out` and writes the tables.
+/// Merges the shards of a sweep into `out` and writes the tables, with `pictures` as [`sweep()`] does.
 ///
 /// # Errors
 /// Folders that are not shards of the same sweep, missing runs, or a file that cannot be read or written.
-pub fn merge(shards: &[PathBuf], out: &Path) -> Result<SweepResult, Error> {
+pub fn merge(shards: &[PathBuf], out: &Path, pictures: Formats) -> Result<SweepResult, Error> {
     let mut manifest: Option<String> = None;
     for shard in shards {
         let path = shard.join("sweep.json");
@@ -196,6 +198,6 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<SweepResult, Error> {
         }
     }
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
-    let table = Some(write::write(&manifest, &store, out)?);
+    let table = Some(write::write(&manifest, &store, out, pictures)?);
     Ok(SweepResult { runs: Summary { executed: 0, already_stored: keys.len() }, table })
 }

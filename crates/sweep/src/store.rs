@@ -1,7 +1,8 @@
 //! Store of finished runs: one file each, named by the run's key. The first line is the hash of the second,
 //! which contains the key and the report, so that damaged files are detected and the run is repeated. Files
-//! are written under a temporary name, synced and renamed, and the folder is synced, so a file under its
-//! final name is always complete.
+//! are written under a temporary name and renamed, so no reader and no killed process leaves half a file.
+//! Runs are not synced, since waiting for the disk takes longer than a short run: what a power failure
+//! damages is repeated. All other files are synced.
 
 use crate::error::{Error, file_error};
 use bentpipe_report::Report;
@@ -84,7 +85,8 @@ impl Store {
     }
 
     pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
-        write_file(&self.path(key), text.as_bytes())
+        let path = self.path(key);
+        replace(&path, |file| file.write_all(text.as_bytes())).map_err(file_error(&path))
     }
 }
 
@@ -115,22 +117,22 @@ fn parse_run(text: &str, key: &str) -> Option<Value> {
     (value.get("key")?.as_str()? == key).then_some(value)
 }
 
-/// Writes a file atomically.
+/// Writes a file atomically. Once this returns, the file also survives a power failure.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let written = create(path).and_then(|(temporary, mut file)| {
-        let done = file
-            .write_all(bytes)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&temporary, path))
-            .and_then(|()| sync_folder(folder));
-        if done.is_err() {
-            // an incomplete file is useless, and the disk may be full
-            let _ = fs::remove_file(&temporary);
-        }
-        done
-    });
-    written.map_err(file_error(path))
+    let written = replace(path, |file| file.write_all(bytes).and_then(|()| file.sync_all()));
+    written.and_then(|()| sync_folder(folder)).map_err(file_error(path))
+}
+
+/// Writes a file under a temporary name and gives it its name when it is complete.
+fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let (temporary, mut file) = create(path)?;
+    let done = write(&mut file).and_then(|()| fs::rename(&temporary, path));
+    if done.is_err() {
+        // an incomplete file is useless, and the disk may be full
+        let _ = fs::remove_file(&temporary);
+    }
+    done
 }
 
 /// Creates a temporary file beside `path` whose name is unique among threads, processes and machines on the

@@ -5,6 +5,7 @@ use crate::pictures::SweepPlot;
 use crate::store::{Store, remove_files, write_file};
 use crate::table::Table;
 use crate::{page, pictures};
+use bentpipe_plot::Formats;
 use bentpipe_report::csv;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +14,7 @@ use std::path::Path;
 pub const PAGE: &str = "report.html";
 
 /// Returns the table of which all files are made.
-pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<Table, Error> {
+pub(crate) fn write(manifest: &str, store: &Store, out: &Path, formats: Formats) -> Result<Table, Error> {
     let table = Table::read(manifest, store)?;
     let (drawn, left_out) = pictures::draw(&table);
     let mut files: Vec<(String, Vec<u8>)> = vec![
@@ -26,7 +27,8 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<Table, 
         ("cells.parquet".to_owned(), crate::parquet::cells(&table)?),
     ]);
     for SweepPlot { name, plot, .. } in &drawn {
-        files.push((format!("{name}.svg"), plot.to_svg(bentpipe_plot::Mode::Standalone).into_bytes()));
+        let drawn = Formats { svg: true, ..formats }.files(name, |mode| plot.to_svg(mode));
+        files.extend(drawn.map_err(|e| Error::Input(format!("{}: {e}", out.join(name).display())))?);
     }
     files.push((PAGE.to_owned(), page::page(&table, &drawn, left_out).into_bytes()));
     for (name, bytes) in &files {
@@ -40,7 +42,8 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<Table, 
 
 /// True for names of files that only some sweeps write.
 fn stale(name: &str) -> bool {
-    let curve = name.strip_prefix("curve-").and_then(|rest| rest.strip_suffix(".svg"));
+    let curve = name.strip_prefix("curve-");
+    let curve = curve.and_then(|rest| rest.strip_suffix(".svg").or_else(|| rest.strip_suffix(".png")));
     curve.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
         || ["runs.parquet", "cells.parquet"].contains(&name)
 }
@@ -91,9 +94,13 @@ mod tests {
 
     #[test]
     fn what_an_earlier_sweep_left_is_known_by_its_name() {
-        for (name, wanted) in
-            [("curve-1.svg", true), ("curve-12-3.svg", true), ("curve-mine.svg", false), ("runs.csv", false)]
-        {
+        for (name, wanted) in [
+            ("curve-1.svg", true),
+            ("curve-12-3.png", true),
+            ("curve-mine.svg", false),
+            ("curve-1.jpg", false),
+            ("runs.csv", false),
+        ] {
             assert_eq!(stale(name), wanted, "{name}");
         }
     }

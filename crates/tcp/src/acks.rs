@@ -67,7 +67,8 @@ impl Connection {
     }
 
     /// Updates SND.WND, SND.WL1 and SND.WL2. True if the window changed.
-    fn update_window(&mut self, segment: &Packet, left: u64, ack: u64) -> bool {
+    #[inline]
+    pub(crate) fn update_window(&mut self, segment: &Packet, left: u64, ack: u64) -> bool {
         let (wl1, wl2) = self.window_update;
         if !(wl1 < left || (wl1 == left && wl2 <= ack)) {
             return false;
@@ -243,12 +244,17 @@ impl Connection {
             return None;
         }
         let rtt = self.rtt_of(now, segment, digest)?;
+        self.take_rtt_sample(rtt);
+        Some(rtt)
+    }
+
+    #[inline]
+    pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = self.board.flight() / self.mss() / 2;
         let (una, next) = (self.board.una(), self.board.next());
         self.note(Call::RoundTrip { rtt, una, next, per_round });
         self.rtt.take(rtt, (una, next), per_round);
         self.stats.rtt.record(rtt);
-        Some(rtt)
     }
 
     pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
@@ -264,7 +270,8 @@ impl Connection {
         }
     }
 
-    fn advance_round(&mut self) -> bool {
+    #[inline]
+    pub(crate) fn advance_round(&mut self) -> bool {
         let (una, next) = (self.board.una(), self.board.next());
         self.note(Call::Round { una, next });
         self.round.advance(una, next)
@@ -324,8 +331,7 @@ impl Connection {
         let newreno =
             !self.linux() && self.recovery.episode() == Episode::Fast && !self.recovery.detection().by_sack();
         if self.board.is_empty() {
-            self.note(Call::Restart { now: cx.now, stops: true });
-            self.timers.stop(Timer::Retransmit);
+            self.stop_retransmit_timer(cx.now);
             self.timers.stop(Timer::TailProbe);
         } else if finding.restart_timer
             || (digest.acked > 0 && !newreno)
@@ -343,9 +349,16 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
         self.note(Call::Restart { now, stops: false });
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+    }
+
+    #[inline]
+    pub(crate) fn stop_retransmit_timer(&mut self, now: Instant) {
+        self.note(Call::Restart { now, stops: true });
+        self.timers.stop(Timer::Retransmit);
     }
 
     /// Handles the expiry of RACK's reordering timer.

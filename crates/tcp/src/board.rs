@@ -34,6 +34,18 @@ pub struct Sent {
     pub copied: bool,
 }
 
+impl Sent {
+    /// True if it was sent once, and nothing more is known of it.
+    #[inline]
+    const fn is_untouched(&self) -> bool {
+        !(self.sacked || self.lost || self.resent || self.copied) && self.resends == 0
+    }
+}
+
+/// An acknowledgment of this many whole segments, which were sent once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CleanAck(usize);
+
 /// What one acknowledgment changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSummary {
@@ -158,6 +170,11 @@ impl Scoreboard {
     pub fn get(&self, i: usize) -> Option<&Sent> {
         self.segs.get(i)
     }
+    /// Returns the newest segment.
+    #[inline]
+    pub fn last(&self) -> Option<&Sent> {
+        self.segs.back()
+    }
     /// Returns where segment `i` begins.
     #[inline]
     pub fn start_of(&self, i: usize) -> u64 {
@@ -228,6 +245,54 @@ impl Scoreboard {
             self.sacked_ranges.remove_below(ack);
         }
         assert!(self.una == ack, "segments cover the sequence space without gaps");
+    }
+
+    /// Returns how many segments `ack` acknowledges, if all are whole, were sent once and are neither SACKed
+    /// nor believed lost, and if nothing beyond them is SACKed.
+    #[inline]
+    pub(crate) fn clean_up_to(&self, ack: u64) -> Option<CleanAck> {
+        if ack > self.next || !self.sacked_ranges.is_empty() {
+            return None;
+        }
+        // the usual case without delayed acknowledgments
+        let first = self.segs.front()?;
+        if first.end == ack {
+            return first.is_untouched().then_some(CleanAck(1));
+        }
+        let mut segments = 0;
+        for seg in &self.segs {
+            segments += 1;
+            if !seg.is_untouched() || seg.end > ack {
+                return None;
+            }
+            if seg.end == ack {
+                return Some(CleanAck(segments));
+            }
+        }
+        None
+    }
+
+    /// Does what [`Self::acknowledge`] does in this case; returns when the newest segment was sent.
+    #[inline]
+    pub(crate) fn acknowledge_clean(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        CleanAck(segments): CleanAck,
+        rate: &mut DeliveryRate,
+    ) -> Instant {
+        let mut newest = Instant::ZERO;
+        for _ in 0..segments {
+            let Some(seg) = self.segs.pop_front() else { break };
+            let len = seg.end - self.una;
+            self.una = seg.end;
+            self.longest_delivered = self.longest_delivered.max(len);
+            rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
+            newest = newest.max(seg.sent_at);
+        }
+        self.resend_hint = self.resend_hint.saturating_sub(segments);
+        assert!(self.una == ack, "segments cover the sequence space without gaps");
+        newest
     }
 
     /// Counts `len` bytes of segment `i` as delivered.

@@ -20,6 +20,7 @@ use crate::limits::{Limit, LimitClock};
 use crate::nagle::Cork;
 use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
+use crate::prediction::ShortWay;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
@@ -85,6 +86,7 @@ pub struct Connection {
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
     pub(crate) random_values: RandomValues,
+    pub(crate) short_way: ShortWay,
 }
 
 /// Round trips, counted by data sent and acknowledged.
@@ -194,6 +196,7 @@ impl Connection {
             events: Vec::new(),
             stats: Stats::default(),
             random_values: chance,
+            short_way: ShortWay::default(),
             config,
         }
     }
@@ -286,6 +289,15 @@ impl Connection {
         timer.is_some_and(|timer| matches!(timer, Retransmit | TailProbe | Persist | DelayedAck | Alive))
     }
 
+    /// Returns when `timer` must be called next if that is before `known`.
+    #[inline]
+    pub fn deadline_before(&mut self, known: Instant) -> Option<Instant> {
+        if self.timers.none_before(known) {
+            return None;
+        }
+        Some(self.timers.settle()).filter(|at| *at < known)
+    }
+
     /// Returns the same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
@@ -362,6 +374,12 @@ impl Connection {
     /// Returns what limits the sender. The window may grow only under [`Limit::CongestionWindow`].
     pub(crate) fn growth_limit(&mut self, now: Instant) -> Limit {
         let cwnd = self.cc.plan(&self.path()).window.0;
+        self.growth_limit_of(now, cwnd)
+    }
+
+    /// The same if the scheme's window is `cwnd`.
+    #[inline]
+    pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64) -> Limit {
         let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
         let used = self.usage.cwnd_limited(cwnd, slow_start);
         let validated =
@@ -371,6 +389,31 @@ impl Connection {
             Limit::CongestionWindow => Limit::Application,
             other => other,
         }
+    }
+
+    /// Reads what the next acknowledgment will use, so that the memory is on its way to the cache while
+    /// something else is done. Returns a number that depends on all of it.
+    #[inline]
+    pub fn touch_sender(&self) -> u64 {
+        let ends =
+            |seg: Option<&crate::board::Sent>| seg.map_or(0, |seg| seg.end ^ seg.snapshot.first_sent.0);
+        let board =
+            self.board.una() ^ self.board.marked() ^ ends(self.board.get(0)) ^ ends(self.board.last());
+        let state =
+            self.written ^ self.recovery.flight(&self.board) ^ self.rtt.srtt().0 ^ self.rate.delivered();
+        let timers = self.timers.touch() ^ self.round.end ^ self.clock.last_ack_sent ^ self.send.burst;
+        let counted = self.stats.segments_sent ^ self.stats.bytes_acked.0 ^ self.stats.rtt.count();
+        let more = self.usage.touch() ^ self.limits.touch() ^ self.last_sent.0 ^ u64::from(self.iss.0);
+        let plan = self.cc.window_only().map_or(0, |window| window.0);
+        board ^ state ^ timers ^ counted ^ more ^ plan ^ self.rcv.next() ^ self.rcv.window.right_edge()
+    }
+
+    /// The same for the next data.
+    #[inline]
+    pub fn touch_receiver(&self) -> u64 {
+        let state = self.written ^ self.board.una() ^ u64::from(self.iss.0) ^ self.timers.touch();
+        let received = self.rcv.next() ^ self.rcv.window.right_edge() ^ self.rcv.touch();
+        state ^ received ^ self.clock.last_ack_sent ^ self.limits.touch() ^ u64::from(self.tuple.remote.1)
     }
 
     /// Returns the state (RFC 9293, figure 5).
@@ -390,7 +433,7 @@ impl Connection {
         &self.stats
     }
     /// Returns the time under each limit up to `now`, in the order of [`Limit::ALL`].
-    pub fn limited_by(&self, now: Instant) -> [Duration; 7] {
+    pub fn limited_by(&self, now: Instant) -> [Duration; Limit::COUNT] {
         self.limits.spent(now)
     }
     /// Returns how many in-order bytes ever arrived from the peer.

@@ -231,6 +231,7 @@ impl Connection {
         self.stats.established_at.get_or_insert(now);
         self.peer_activity.heard(now);
         self.restart_user_timeout(now);
+        self.allow_short_way();
         self.events.push(Event::Established);
     }
 }

@@ -20,6 +20,9 @@ impl Connection {
     /// Processes one segment that is addressed to this connection.
     #[inline]
     pub fn segment(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        if self.take_expected(cx, segment) {
+            return;
+        }
         match self.state {
             State::Closed => self.outgoing = reset_for(cx, segment), // RFC 9293, section 3.10.7.1
             State::SynSent => self.syn_sent(cx, segment),
@@ -132,13 +135,15 @@ impl Connection {
         }
     }
 
-    fn paws_rejects(&self, cx: &Cx<'_>, ts: Timestamps) -> bool {
+    #[inline]
+    pub(crate) fn paws_rejects(&self, cx: &Cx<'_>, ts: Timestamps) -> bool {
         let older = (ts.value.wrapping_sub(self.clock.recent) as i32) < 0;
         older && cx.now.since(self.clock.recent_at) < PAWS_IDLE
     }
 
     /// RFC 7323, section 4.3: takes TS.Recent from a segment at or below Last.ACK.sent.
-    fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
+    #[inline]
+    pub(crate) fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
         if let (Some(ts), true) = (segment.tcp.timestamps, self.negotiated.timestamps)
             && left <= self.clock.last_ack_sent
         {
@@ -238,7 +243,7 @@ impl Connection {
     /// acknowledgment whose timestamp it echoes. Echoes older than the largest RTO are false, or from before
     /// a pause.
     #[inline]
-    fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
+    pub(crate) fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
         let full = u64::from(segment.body.len) >= u64::from(self.negotiated.mss) / 2;
         let Some(ts) = segment.tcp.timestamps.filter(|t| full && self.rcv.window.wants_rtt(t.echo)) else {
             return;

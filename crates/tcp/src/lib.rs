@@ -23,6 +23,7 @@ mod nagle;
 pub mod options;
 mod output;
 pub mod pacer;
+mod prediction;
 mod probe_output;
 pub mod probes;
 mod quick_acks_linux;

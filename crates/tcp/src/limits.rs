@@ -25,8 +25,10 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Number of causes.
+    pub const COUNT: usize = Self::Recovery as usize + 1;
     /// All causes in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Handshake,
         Self::Application,
         Self::SendBuffer,
@@ -55,7 +57,7 @@ impl Limit {
 pub struct LimitClock {
     current: Limit,
     since: Instant,
-    spent: [Duration; 7],
+    spent: [Duration; Limit::COUNT],
     stopped: bool,
 }
 
@@ -72,7 +74,13 @@ impl LimitClock {
 
     /// Starts under [`Limit::Handshake`].
     pub const fn new(now: Instant) -> Self {
-        Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; 7], stopped: false }
+        Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; Limit::COUNT], stopped: false }
+    }
+
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.since.0 ^ self.current as u64
     }
 
     /// Returns the limit now in force.
@@ -110,7 +118,7 @@ impl LimitClock {
     }
 
     /// Returns the time under each limit up to `now`.
-    pub fn spent(&self, now: Instant) -> [Duration; 7] {
+    pub fn spent(&self, now: Instant) -> [Duration; Limit::COUNT] {
         let mut clock = self.clone();
         clock.close(now);
         clock.spent

@@ -14,7 +14,6 @@ use crate::scheme::Detection;
 use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
-use crate::told::Call;
 use bentpipe_base::{
     Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
 };
@@ -182,7 +181,7 @@ impl Connection {
 
     /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): true if a partial segment of
     /// `room` bytes is sent, since that is at least half the largest window.
-    const fn worth_sending(&self, room: u64) -> bool {
+    pub(crate) const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
 
@@ -272,8 +271,7 @@ impl Connection {
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
         let packet = self.send_now(cx, idle.then_some(next + 1), 0);
-        self.note(Call::Restart { now: cx.now, stops: true });
-        self.timers.stop(Timer::Retransmit);
+        self.stop_retransmit_timer(cx.now);
         Some(packet)
     }
 

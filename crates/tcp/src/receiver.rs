@@ -77,6 +77,12 @@ impl Receiver {
         quick.shift(walk, stream);
     }
 
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.read ^ self.unacked ^ self.largest ^ self.out_of_order.is_empty() as u64
+    }
+
     /// Returns the acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {
@@ -175,6 +181,22 @@ impl Receiver {
         } else {
             self.count(now, right - left);
         }
+    }
+
+    /// True if nothing has arrived beyond a gap, and the end of the stream is not known.
+    #[inline]
+    pub(crate) const fn is_gapless(&self) -> bool {
+        self.fin.is_none() && self.out_of_order.is_empty()
+    }
+
+    /// Does what [`Self::text`] does with the next `len` bytes, more than none and all in the window, if
+    /// there is no gap.
+    #[inline]
+    pub(crate) fn in_order(&mut self, now: Instant, len: u64) {
+        self.largest = self.largest.max(len);
+        self.dsack = None;
+        self.next += len;
+        self.count(now, len);
     }
 
     /// True if the segment contradicts the end of the stream: text beyond a known FIN, a FIN elsewhere, or a
@@ -284,10 +306,14 @@ impl Receiver {
 
     /// Records that the application read `bytes`. Returns true when the window opened enough to tell the peer
     /// (RFC 9293, section 3.8.6.2.2), or on Linux when nothing is left to read.
+    #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration, linux: bool) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);
+        if self.due == AckDue::Now {
+            return false; // the peer learns of it at once anyway
+        }
         let waits = matches!(self.due, AckDue::By(_));
         let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
         drained || self.window.window_update_due(self.next, self.readable(), self.largest, linux)

@@ -53,11 +53,13 @@ impl Timer {
 #[derive(Clone, Debug)]
 pub struct Timers {
     at: [Instant; COUNT],
+    /// No deadline is earlier.
+    floor: Instant,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::NEVER; COUNT] }
+        Self { at: [Instant::NEVER; COUNT], floor: Instant::NEVER }
     }
 }
 
@@ -74,8 +76,12 @@ impl Timers {
     #[inline]
     pub const fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
+        if at.0 < self.floor.0 {
+            self.floor = at;
+        }
     }
     /// Sets or moves a timer; stops it if there is no deadline.
+    #[inline]
     pub fn set_or_stop(&mut self, timer: Timer, at: Option<Instant>) {
         self.set(timer, at.unwrap_or(Instant::NEVER));
     }
@@ -102,6 +108,21 @@ impl Timers {
     pub fn earliest(&self) -> Instant {
         self.at.iter().fold(Instant::NEVER, |a, b| a.min(*b))
     }
+    /// True if no deadline is before `at`; a false answer may be wrong until the next [`Self::settle`].
+    #[inline]
+    pub const fn none_before(&self, at: Instant) -> bool {
+        self.floor.0 >= at.0
+    }
+    /// Returns the earliest deadline, and remembers it for [`Self::none_before`].
+    pub fn settle(&mut self) -> Instant {
+        self.floor = self.earliest();
+        self.floor
+    }
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.at[0].0 ^ self.at[COUNT - 1].0
+    }
     /// Returns the earliest deadline with its reason.
     pub fn next(&self) -> Option<(Instant, Timer)> {
         let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
@@ -110,7 +131,7 @@ impl Timers {
     /// Takes one timer that is due, and stops it.
     #[inline]
     pub fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        if self.earliest() > now {
+        if self.settle() > now {
             return None;
         }
         let timer = Timer::ALL.into_iter().find(|t| self.at[*t as usize] <= now)?;

@@ -70,6 +70,12 @@ impl WindowUsage {
         }
     }
 
+    /// See [`crate::Connection::touch_sender`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.until ^ self.round_acked
+    }
+
     /// True if the window was the limit recently.
     #[inline]
     pub fn cwnd_limited(&mut self, cwnd: u64, slow_start: bool) -> bool {

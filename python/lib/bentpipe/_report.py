@@ -219,7 +219,11 @@ class Report:
         return [*super().__dir__(), *self._native.to_dict()]
 
     def __str__(self) -> str:
-        return self._native.to_text()
+        """The report as ``bentpipe sim`` prints it.
+
+        A run that was not made with ``record=True`` is made again for the lines of what limited the flows.
+        """
+        return self._native.to_text(in_main_thread())
 
     def __repr__(self) -> str:
         rate = self.total.goodput_bps / 1e6
@@ -231,10 +235,14 @@ class Report:
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        """The page of the run, for notebooks."""
+        """The page of the run, for notebooks.
+
+        Its scripts run, and reach neither the notebook nor a network: the frame has an origin of its own, and
+        the page's policy lets it fetch nothing.
+        """
         page = html.escape(self._native.page(in_main_thread()), quote=True)
         style = "width:100%;height:42rem;border:0"
-        return f'<iframe srcdoc="{page}" sandbox style="{style}" title="bentpipe report"></iframe>'
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="{style}" title="bentpipe report"></iframe>'
 
 
 def _wrap(value: Any) -> Any:

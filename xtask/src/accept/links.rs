@@ -1,7 +1,7 @@
 //! Time-varying links, pictures, sweeps, adaptive coding, outages, captures, terminal queues, recordings.
 
 use super::list::{List, Outcome, Setup, bench, style};
-use super::{Part, validation};
+use super::{Part, speed, validation};
 use crate::bench::timed;
 use crate::pages;
 
@@ -16,11 +16,6 @@ pub(super) const PARTS: [Part; 6] = [
 
 /// CPU time limit of the two-hour fade, s.
 const FADE_CPU_S: f64 = 5.0;
-/// Runs of the sweep that measures the use of the cores.
-const SWEEP_RUNS: usize = 64;
-/// Required utilisation of all cores.
-const BUSY: f64 = 0.90;
-
 const PROOFS: &str = "
 * adaptive coding keeps a margin: a fade that goes on as it did loses nothing
   with_its_margin_adaptive_coding_loses_nothing_in_a_fade_that_goes_on_as_it_did
@@ -60,24 +55,11 @@ fn validate(_: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-fn cost(_: &Setup, list: &mut List) -> Outcome {
+fn cost(setup: &Setup, list: &mut List) -> Outcome {
     let fade = timed(&["sim", "scenarios/fade-2h.toml"]);
     let what = format!("fade-2h, 10 800 s simulated, CPU at most {FADE_CPU_S} s");
     list.judge(what, fade, |(cpu_s, _)| (format!("{cpu_s:.2} s"), cpu_s <= FADE_CPU_S));
-
-    let folder = std::env::temp_dir().join(format!("bentpipe-accept-sweep-{}", std::process::id()));
-    let out = folder.display().to_string();
-    let seeds = (SWEEP_RUNS / 4).to_string();
-    let args = ["sweep", "scenarios/sharing.toml", "--axis", "loss=1e-4,1e-3", "--axis", "tcp=newreno,cubic"];
-    let sweep = timed(&[&args[..], &["--seeds", &seeds, "--out", &out]].concat());
-    let _ = std::fs::remove_dir_all(&folder);
-    let what = format!("a sweep of {SWEEP_RUNS} runs uses the cores at {:.0} %", BUSY * 100.0);
-    list.judge(what, sweep, |(cpu_s, wall_s)| {
-        let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-        let share = cpu_s / (wall_s * cores);
-        (format!("{:.1} % of {cores} cores, {wall_s:.1} s", share * 100.0), share >= BUSY)
-    });
-    Ok(())
+    speed::sweep(setup, list)
 }
 
 fn tests(setup: &Setup, list: &mut List) -> Outcome {

@@ -17,6 +17,7 @@ mod rate;
 mod reach;
 mod senders;
 mod setup;
+mod speed;
 mod table;
 mod tests;
 mod validation;
@@ -28,7 +29,7 @@ use setup::Setup;
 /// A part of a list: its name on the command line, and its check.
 type Part = (&'static str, fn(&Setup, &mut List) -> Outcome);
 
-const AREAS: [(&str, &[Part]); 9] = [
+const AREAS: [(&str, &[Part]); 10] = [
     ("engine", &engine::PARTS),
     ("links", &links::PARTS),
     ("emulation", &emulation::PARTS),
@@ -38,6 +39,7 @@ const AREAS: [(&str, &[Part]); 9] = [
     ("rate", &rate::PARTS),
     ("papers", &papers::PARTS),
     ("reach", &reach::PARTS),
+    ("speed", &speed::PARTS),
 ];
 
 /// Checks the area named first, or only the parts named after it.

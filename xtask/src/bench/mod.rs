@@ -1,17 +1,22 @@
-//! `bench`: cost of a simulation compared with ns-2 on the same machine at the same time, and with many
-//! flows; throughput of a live link compared with kernel forwarding, and lateness of its packets.
+//! `bench`: cost of a simulation beside ns-2 and beside bentpipe before it was made faster, on the same
+//! machine at the same time, and with many flows; throughput of a live link beside kernel forwarding, and
+//! lateness of its packets.
 
+mod before;
+mod growth;
+mod htsim;
 pub(crate) mod live;
 pub(crate) mod measure;
-mod peer;
-mod scaling;
+mod ns2;
+mod page;
+mod turns;
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, metadata};
 use lab::once::output;
 use serde_json::Value;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Shared by all parts of the benchmark.
@@ -27,7 +32,12 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     if let Some(unknown) = args.iter().find(|a| *a != "--strict") {
         return Err(format!("bench: unknown option {unknown} (there is only --strict)"));
     }
-    let mut items = items()?;
+    let bench = Bench::new()?;
+    let mut items = besides(&bench)?;
+    // at once: what follows takes minutes
+    page::write(&items)?;
+    items.extend(growth::items(&bench)?);
+    page::write(&items)?;
     items.extend(live::items()?);
     println!();
     for item in &items {
@@ -40,9 +50,15 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 /// Runs all simulated benchmarks; returns one item per requirement.
 pub(crate) fn items() -> Outcome<Vec<Item>> {
     let bench = Bench::new()?;
-    let mut items = vec![scaling::simplest(&bench)?];
-    items.extend(peer::items(&bench)?);
-    items.extend(scaling::items(&bench)?);
+    let mut items = besides(&bench)?;
+    items.extend(growth::items(&bench)?);
+    Ok(items)
+}
+
+/// CPU time beside other programs.
+fn besides(bench: &Bench) -> Outcome<Vec<Item>> {
+    let mut items = turns::items(bench)?;
+    items.extend(htsim::items(bench)?);
     Ok(items)
 }
 
@@ -67,10 +83,20 @@ impl Bench {
 
     /// Runs a simulation; returns its cost and its report.
     fn simulate<V: Display>(&self, scenario: &str, set: &[(&str, V)]) -> Outcome<(measure::Cost, Report)> {
+        self.simulate_with(&self.bentpipe, scenario, set)
+    }
+
+    /// The same with another program.
+    fn simulate_with<V: Display>(
+        &self,
+        program: &Path,
+        scenario: &str,
+        set: &[(&str, V)],
+    ) -> Outcome<(measure::Cost, Report)> {
         let scenario = self.root.join(scenario).display().to_string();
         let mut args = vec!["sim".to_owned(), scenario, "--json".to_owned()];
         args.extend(set.iter().map(|(name, value)| format!("--set={name}={value}")));
-        let cost = measure::run(&self.bentpipe, &args, &self.output)?;
+        let cost = measure::run(program, &args, &self.output)?;
         let text = std::fs::read(&self.output).map_err(|e| format!("{}: {e}", self.output.display()))?;
         Ok((cost, Report::parse(&text)?))
     }

@@ -139,7 +139,7 @@ fn announced(of: &WindowStats, rtt_ms: Option<f64>) -> String {
     let Some((limit, rtt)) = of.limit_bps.zip(rtt_ms) else {
         return who + ": the RTT of the hop is not known yet";
     };
-    let most = format!("{who}: at most {} over {rtt:.0} ms", rate(limit as f64));
+    let most = format!("{who}: at most {} over {}", rate(limit as f64), trip(rtt));
     match of.gain {
         Some(gain) if gain > 1.0 => format!("{most}, {gain:.1} times as much with acceleration"),
         Some(_) => most + ", more than its share of the hop",
@@ -162,7 +162,7 @@ pub(super) fn heading() -> String {
 
 pub(super) fn row(flow: &FlowStats) -> String {
     let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
-    let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let rtt = flow.rtt_ms.map_or("-".to_owned(), trip);
     let goodput = flow.goodput_bps.map_or("-".to_owned(), |bps| rate(bps as f64));
     let [window, shown, lost] = [flow.window_bytes, flow.shown_bytes, flow.lost].map(|n| n.to_string());
     cells([&flow.lan, &flow.satellite, &treatment, &rtt, &goodput, &window, &shown, &lost])
@@ -171,12 +171,22 @@ pub(super) fn row(flow: &FlowStats) -> String {
 /// Returns the two ends of a row, and its figures, each with its name.
 pub(super) fn figures(flow: &FlowStats) -> (String, Vec<String>) {
     let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
-    let rtt = flow.rtt_ms.map(|ms| format!("RTT {ms:.0} ms"));
+    let rtt = flow.rtt_ms.map(|ms| format!("RTT {}", trip(ms)));
     let goodput = flow.goodput_bps.map(|bps| rate(bps as f64));
     let rest = [("window", flow.window_bytes), ("shown", flow.shown_bytes), ("lost", flow.lost)];
     let rest = rest.map(|(name, n)| format!("{name} {n}"));
     let all = [treatment].into_iter().chain(rtt).chain(goodput).chain(rest).collect();
     (format!("{} - {}", flow.lan, flow.satellite), all)
+}
+
+/// Formats a measured RTT with at least two digits. It is never zero.
+fn trip(ms: f64) -> String {
+    match ms {
+        ms if ms >= 9.95 => format!("{ms:.0} ms"),
+        ms if ms >= 0.995 => format!("{ms:.1} ms"),
+        ms if ms >= 0.01 => format!("{ms:.2} ms"),
+        _ => "<0.01 ms".to_owned(),
+    }
 }
 
 fn cells([lan, satellite, treatment, rtt, goodput, window, shown, lost]: [&str; 8]) -> String {
@@ -247,6 +257,33 @@ sandbox      Landlock on, interface 7; seccomp on
 data thread  real-time priority 10
 ";
         assert_eq!(text(&sample().0), wanted);
+    }
+
+    #[test]
+    fn an_rtt_is_never_said_to_be_zero() {
+        let (mut status, FlowPage { flows, .. }) = sample();
+        status.figures.windows = vec![WindowStats { limit_bps: Some(1_000_000), ..WindowStats::default() }];
+        let mut flow = flows.into_iter().next().unwrap();
+        for (ms, words) in [
+            (None, None),
+            (Some(0.0), Some("<0.01 ms")),
+            (Some(0.004), Some("<0.01 ms")),
+            (Some(0.31), Some("0.31 ms")),
+            (Some(0.997), Some("1.0 ms")),
+            (Some(9.97), Some("10 ms")),
+            (Some(612.4), Some("612 ms")),
+        ] {
+            (flow.rtt_ms, status.figures.hop_rtt_ms) = (ms, ms);
+            let row = row(&flow);
+            let cell = words.map_or_else(|| " -".to_owned(), |words| format!(" {words}"));
+            assert!(row.contains(&cell) && row.len() == heading().len(), "{row}");
+            let (_, figures) = figures(&flow);
+            let said = figures.iter().find_map(|figure| figure.strip_prefix("RTT "));
+            assert_eq!(said, words);
+            let census = text(&status);
+            let of_hop = words.map_or("the RTT of the hop is not known yet".into(), |w| format!(" over {w}"));
+            assert!(census.contains(&of_hop), "{census}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Samples {
     /// The scenario sets the send buffer, so it counts as a limit.
     bounded: bool,
     /// Time under each [`Limit`].
-    spent: [Duration; 7],
+    spent: [Duration; Limit::COUNT],
     /// The kernel's accounting so far: time limited by the peer's window, by the send buffer, and busy.
     told: [Duration; 3],
     rtt: Histogram,

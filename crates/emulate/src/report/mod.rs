@@ -22,7 +22,7 @@ use bentpipe_live::Outcome;
 use bentpipe_live::thread::Install;
 use bentpipe_os::Clock;
 use bentpipe_report::Report;
-use bentpipe_results::{Error, make_folder};
+use bentpipe_results::{Error, Formats, make_folder};
 use bentpipe_scenario::{CaptureSpec, Direction, LinkSpec, Scenario};
 use bentpipe_sim::Record;
 use capture::Capture;
@@ -79,6 +79,7 @@ pub struct Recording {
     dir: PathBuf,
     scenario: Scenario,
     capture: Option<Capture>,
+    pictures: Formats,
 }
 
 impl Recording {
@@ -94,7 +95,14 @@ impl Recording {
         let is_wanted = !scenario.captures.is_empty();
         let capture = is_wanted.then(|| Capture::begin(&dir, scenario, clock)).transpose()?;
         let (capture, install) = capture.unzip();
-        Ok((Self { dir, scenario: scenario.clone(), capture }, install))
+        let (scenario, pictures) = (scenario.clone(), Formats::default());
+        Ok((Self { dir, scenario, capture, pictures }, install))
+    }
+
+    /// The folder gets the pictures as files, too.
+    #[must_use]
+    pub(crate) fn with_pictures(self, pictures: Formats) -> Self {
+        Self { pictures, ..self }
     }
 
     /// Completes the folder, after the links have stopped and what was to be installed is gone. Returns the
@@ -122,7 +130,7 @@ impl Recording {
             record: &record,
             captures: &captures,
         };
-        let files = bentpipe_results::write(&self.dir, &results)?;
+        let files = bentpipe_results::write(&self.dir, &results, self.pictures)?;
         fault.map_or(Ok((report, record, files)), Err)
     }
 }

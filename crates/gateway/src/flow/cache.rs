@@ -40,9 +40,13 @@ pub(crate) struct Piece {
     pub(crate) packet: Pkt,
 }
 
-/// Memory that a piece costs besides its bytes: itself, its packet, and two log entries.
-pub(crate) const PLACE: u64 =
-    (size_of::<Piece>() + size_of::<Packet>() + 2 * size_of::<(Instant, u64, u64)>()) as u64;
+/// Memory that a piece costs besides its bytes: itself, its packet, and two log entries. A number, since
+/// what a gateway holds must not depend on how a compiler lays out its types.
+pub(crate) const PLACE: u64 = 232;
+const _: () = {
+    let sizes = size_of::<Piece>() + size_of::<Packet>() + 2 * size_of::<(Instant, u64, u64)>();
+    assert!(sizes as u64 <= PLACE + 8 && sizes as u64 >= PLACE);
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {

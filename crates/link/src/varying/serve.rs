@@ -42,8 +42,7 @@ impl Link {
     pub(crate) fn catch_up_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying) {
         while self.busy_until <= cx.now && !(self.queue.is_empty() && varying.sending.is_none()) {
             let at = self.busy_until;
-            let waiting = self.waiting(varying);
-            varying.frames(cx, at, waiting);
+            self.begin_frames(cx, varying, at);
             varying.refresh(cx, at);
             if varying.active_trace().is_some() {
                 self.opportunity(cx, varying, at);
@@ -51,9 +50,16 @@ impl Link {
                 self.serve_varying(cx, varying, at);
             }
         }
-        let waiting = self.waiting(varying);
         let now = cx.now;
-        varying.frames(cx, now, waiting);
+        self.begin_frames(cx, varying, now);
+    }
+
+    /// Begins every frame up to `at`, if access is by frames.
+    #[inline]
+    fn begin_frames(&self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
+        if varying.grants.is_some() {
+            varying.frames(cx, at, self.waiting(varying));
+        }
     }
 
     /// Continues the packet being sent, or begins the next.
@@ -84,12 +90,12 @@ impl Link {
     fn progress(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
         let (Some(sending), Some(rate)) = (varying.sending.take(), varying.state.rate) else { return };
         let limit = varying.limit();
-        let rate = Work::from(rate.bps());
+        let bps = rate.bps();
         let budget = varying.grants.as_ref().map_or(Work::MAX, |g| g.budget);
         let need = sending.left + varying.carry;
-        let possible = Work::from(limit.since(at).0) * rate;
+        let possible = Work::from(limit.since(at).0) * Work::from(bps);
         let done = need.min(budget).min(possible);
-        let lasts = Duration(u64::try_from(done / rate).unwrap_or(u64::MAX));
+        let (lasts, rest) = divide(done, bps);
         varying.sending_until = at + lasts;
         self.served.busy += lasts;
         if let Some(grants) = &mut varying.grants {
@@ -99,7 +105,7 @@ impl Link {
             release.use_until(varying.sending_until);
         }
         if done == need {
-            varying.carry = need % rate;
+            varying.carry = rest;
             self.busy_until = varying.sending_until;
             self.finish(cx, varying, sending, self.busy_until);
         } else {
@@ -173,4 +179,15 @@ impl Link {
             None => next,
         }
     }
+}
+
+/// How long a link of `bps` bit/s needs for this work, in whole nanoseconds, and the work that is left then.
+#[inline]
+fn divide(work: Work, bps: u64) -> (Duration, Work) {
+    // the usual case: dividing 128 bits takes several times as long
+    if let Ok(work) = u64::try_from(work) {
+        return (Duration(work / bps), Work::from(work % bps));
+    }
+    let rate = Work::from(bps);
+    (Duration(u64::try_from(work / rate).unwrap_or(u64::MAX)), work % rate)
 }

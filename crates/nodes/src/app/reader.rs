@@ -53,6 +53,12 @@ impl ReaderState {
         matches!(self.reader, Reader::Eager)
     }
 
+    /// See [`crate::Host::touch`].
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.turn ^ matches!(self.reader, Reader::Eager) as u64
+    }
+
     /// Reads; returns when it must be called again even if no packet arrives.
     #[inline]
     pub fn run(&mut self, now: Instant, conn: &mut impl ByteStream) -> Instant {

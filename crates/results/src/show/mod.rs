@@ -6,9 +6,11 @@ mod read;
 pub use read::{SavedRun, ShowError, read_all};
 
 use crate::html::{escape, foot, head, section, table};
-use crate::pictures::{self, Formats, Picture};
-use crate::{Error, file};
+use crate::pictures::{self, Picture};
+use crate::{Error, file, limits};
+use bentpipe_plot::{Formats, Mode, Strip};
 use bentpipe_report::{FlowReport, aligned, decimals};
+use bentpipe_sim::Record;
 use core::fmt::Write as _;
 use plots::{bars, courses, distributions};
 use std::path::{Path, PathBuf};
@@ -31,15 +33,21 @@ pub fn write(dir: &Path, runs: &[SavedRun], formats: Formats) -> Result<Vec<Path
     file::make_folder(dir)?;
     let mut paths = vec![file::write_file(dir, PAGE, page(runs).as_bytes())?];
     let plots = courses(runs).into_iter().chain(distributions(runs)).chain(bars(runs));
-    let named: Vec<(String, Picture)> = plots.map(|p| (p.title.clone(), Picture::Plot(p))).collect();
+    let strip = strip(runs).map(|strip| ("limits".to_owned(), Picture::Strip(strip)));
+    let plots = plots.map(|p| (p.title.clone(), Picture::Plot(p)));
+    let named: Vec<(String, Picture)> = strip.into_iter().chain(plots).collect();
     paths.extend(pictures::write(dir, &named, formats)?);
     Ok(paths)
 }
 
-/// The runs in text: a headline and a row for each, and what they differ in.
-pub fn in_words(runs: &[SavedRun]) -> String {
-    let headlines = runs.iter().map(|run| format!("{}: {}\n", run.name, run.report.headline()));
-    let mut out: String = headlines.collect();
+/// The runs in text: for each a headline, what limited its flows over time, and a row; and what they differ
+/// in. `ascii` is for terminals that show nothing else.
+pub fn in_words(runs: &[SavedRun], ascii: bool) -> String {
+    let beginning = |run: &SavedRun| {
+        let lines = limits::limits_in_lines(&run.record, ascii);
+        format!("{}: {}\n{lines}", run.name, run.report.headline())
+    };
+    let mut out: String = runs.iter().map(beginning).collect();
     out.push('\n');
     let to_rows = |head: Vec<String>, rows: Vec<Vec<String>>| [vec![head], rows].concat();
     out += &aligned(&to_rows(HEAD.map(str::to_owned).to_vec(), runs.iter().map(row).collect()), &[0, 1]);
@@ -56,12 +64,18 @@ pub fn in_words(runs: &[SavedRun]) -> String {
 
 fn page(runs: &[SavedRun]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-    let mut out = head(&format!("{} runs: {}", runs.len(), names.join(", ")));
+    let title = if let [name] = names.as_slice() {
+        (*name).to_owned()
+    } else {
+        format!("{} runs: {}", runs.len(), names.join(", "))
+    };
+    let mut out = head(&title);
     for run in runs {
         let (name, words) = (escape(&run.name), escape(&run.report.headline()));
         let _ = writeln!(out, "<p><strong>{name}</strong>: {words}</p>");
     }
-    section(&mut out, "Throughput, and latency under load", None, &courses(runs));
+    let limits = strip(runs).map(|strip| strip.to_svg(Mode::Inline));
+    section(&mut out, "Throughput, and latency under load", limits, &courses(runs));
     section(&mut out, "Distributions", None, &distributions(runs));
     section(&mut out, "Schemes", None, &bars(runs));
     table(&mut out, "Runs", &HEAD, &runs.iter().map(row).collect::<Vec<_>>(), "");
@@ -70,6 +84,14 @@ fn page(runs: &[SavedRun]) -> String {
         table(&mut out, "What differs", &columns, &rows, "");
     }
     out + &foot()
+}
+
+fn strip(runs: &[SavedRun]) -> Option<Strip> {
+    if let [run] = runs {
+        return limits::strip(&[("", &run.record)]);
+    }
+    let named: Vec<(&str, &Record)> = runs.iter().map(|run| (run.name.as_str(), &run.record)).collect();
+    limits::strip(&named)
 }
 
 /// The row of a run in the table of runs.

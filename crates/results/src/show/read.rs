@@ -1,7 +1,9 @@
 //! Reads runs that were saved: the report and, where it is there, the course.
 
+use bentpipe_base::names::nearest;
 use bentpipe_report::{ReadError, Report};
-use bentpipe_sim::record::{FLOW_COLUMNS, LINK_COLUMNS, Record, Series};
+use bentpipe_sim::record::{DARK, FLOW_COLUMNS, LIMIT_COLUMNS, LINK_COLUMNS, Record, Series};
+use bentpipe_sim::report::describe_schemes;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,6 +11,15 @@ use std::path::{Path, PathBuf};
 
 /// Longest report and longest table of series that are read, in bytes.
 const MOST: u64 = 1 << 30;
+
+/// What a run is.
+const HELP: &str = "\
+help: a run is a folder with report.json, as `bentpipe sim FILE --out FOLDER` writes it (emulate and compare, too),
+      or a saved report, as in `bentpipe sim FILE --json > run.json`";
+/// Maximum number of runs that an error names.
+const MOST_NAMED: usize = 5;
+/// Maximum number of entries of a folder in which runs are looked for.
+const MOST_ENTRIES: usize = 1000;
 
 /// A saved run.
 #[derive(Debug)]
@@ -33,13 +44,15 @@ pub enum ShowError {
         #[source]
         cause: io::Error,
     },
-    /// A folder without results of a run.
-    #[error("{}: {reason}\nhelp: name folders that `bentpipe sim FILE --out FOLDER` wrote, or saved reports", path.display())]
+    /// There is no run at this path.
+    #[error("{}: {reason}\n{HELP}{near}", path.display())]
     NoRun {
-        /// The folder.
+        /// The path.
         path: PathBuf,
         /// What is in its place.
         reason: &'static str,
+        /// The runs beside it, as a line of help; empty if there are none.
+        near: String,
     },
     /// A report that cannot be read.
     #[error("{}: {cause}", path.display())]
@@ -73,17 +86,19 @@ impl SavedRun {
     pub fn read(path: &Path) -> Result<Self, ShowError> {
         let folder = path.is_dir();
         let file = if folder { path.join("report.json") } else { path.to_owned() };
-        if folder && !file.exists() {
-            let sweep = path.join("runs.csv").exists();
-            let reason = if sweep {
+        if !file.exists() {
+            let reason = if !folder {
+                "there is no such folder or file"
+            } else if path.join("runs.csv").exists() {
                 "this is a sweep, whose own page has all runs"
             } else {
                 "there is no report.json in it"
             };
-            return Err(ShowError::NoRun { path: path.to_owned(), reason });
+            return Err(ShowError::NoRun { path: path.to_owned(), reason, near: near(path) });
         }
         let report = Report::from_json(&text(&file)?);
-        let report = report.map_err(|cause| ShowError::Report { path: file.clone(), cause })?;
+        let mut report = report.map_err(|cause| ShowError::Report { path: file.clone(), cause })?;
+        describe_schemes(&mut report.flows);
         let series = path.join("series.csv");
         let record =
             if folder && series.exists() { record(&series, &text(&series)?)? } else { Record::default() };
@@ -91,6 +106,31 @@ impl SavedRun {
         let name = named.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
         Ok(Self { name: name.unwrap_or_else(|| path.display().to_string()), report, record })
     }
+}
+
+/// Names runs in the folder `path`, or else beside it: those that `path` may misspell first.
+fn near(path: &Path) -> String {
+    let beside =
+        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let mut found = [Some(path), beside].into_iter().flatten().map(runs_in).find(|runs| !runs.is_empty());
+    let Some(runs) = found.as_mut() else { return String::new() };
+    let shown = |run: &PathBuf| run.strip_prefix(".").unwrap_or(run).display().to_string();
+    let mut names: Vec<String> = runs.iter().map(shown).collect();
+    let meant = nearest(&path.display().to_string(), names.iter().map(String::as_str)).map(str::to_owned);
+    names.sort_by_key(|name| Some(name) != meant.as_ref());
+    let more = names.len().saturating_sub(MOST_NAMED);
+    names.truncate(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("\nhelp: runs there are: {}{more}", names.join(", "))
+}
+
+/// Folders in `dir` with a report, in the order of their names.
+fn runs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().take(MOST_ENTRIES).filter_map(Result::ok);
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.join("report.json").is_file());
+    let mut runs: Vec<PathBuf> = folders.collect();
+    runs.sort();
+    runs
 }
 
 /// Reads several runs. Those with the same name are shown by their paths.
@@ -134,8 +174,11 @@ fn record(path: &Path, text: &str) -> Result<Record, ShowError> {
         ));
     }
     let place = |key: &&'static str| head.iter().position(|h| h == key).map(|at| (*key, at));
-    let [flow, link] =
-        [&FLOW_COLUMNS, &LINK_COLUMNS].map(|keys| keys.iter().filter_map(place).collect::<Vec<_>>());
+    // a folder of an older version has fewer columns
+    let (flow, link): (Vec<_>, Vec<_>) = (
+        FLOW_COLUMNS.iter().chain(&LIMIT_COLUMNS).filter_map(place).collect(),
+        LINK_COLUMNS.iter().chain(&[DARK]).filter_map(place).collect(),
+    );
     let mut record = Record::default();
     let mut known: [BTreeMap<String, usize>; 2] = [BTreeMap::new(), BTreeMap::new()];
     for (n, line) in lines {
@@ -207,6 +250,8 @@ fn cells(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_report::{FlowKind, FlowReport, TcpReport};
+    use bentpipe_sim::observe::flow_series;
 
     fn read(text: &str) -> Result<Record, String> {
         record(Path::new("series.csv"), text).map_err(|e| e.to_string())
@@ -214,18 +259,33 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let mut flow = Series::new("a, \"b\"", &FLOW_COLUMNS);
-        let mut link = Series::new("hop", &LINK_COLUMNS);
+        let mut flow = flow_series("a, \"b\"");
+        let mut link = Series::new("hop", &[&LINK_COLUMNS[..], &[DARK]].concat());
         for i in 0..3 {
-            flow.push(&[1.5 * f64::from(i); FLOW_COLUMNS.len()]);
-            link.push(&[if i == 1 { f64::NAN } else { 1e-7 }; LINK_COLUMNS.len()]);
+            flow.push(&vec![1.5 * f64::from(i); flow.columns.len()]);
+            link.push(&vec![if i == 1 { f64::NAN } else { 1e-7 }; link.columns.len()]);
         }
         let written =
             Record { time_s: vec![0.1, 0.2, 0.3], flows: vec![flow], links: vec![link], ..Record::default() };
         let text = crate::tables::series(&written);
         let read = read(&text).unwrap();
         assert_eq!((read.time_s.len(), read.flows[0].name.as_str()), (3, "a, \"b\""));
+        assert_eq!(read.flows[0].column("limit_recovery_s"), Some(&[0.0, 1.5, 3.0][..]));
         assert_eq!(crate::tables::series(&read), text);
+    }
+
+    #[test]
+    fn a_saved_report_knows_again_what_its_schemes_heed() {
+        let of = |scheme: &str| {
+            let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
+            FlowReport { kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+        };
+        let path = std::env::temp_dir().join(format!("bentpipe-saved-{}.json", std::process::id()));
+        std::fs::write(&path, Report::new("t", vec![of("bbr"), of("cubic")]).to_json()).unwrap();
+        let saved = SavedRun::read(&path);
+        std::fs::remove_file(&path).unwrap();
+        let flows = saved.unwrap().report.flows;
+        assert_eq!(flows.iter().map(|f| f.context.ignores_losses).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

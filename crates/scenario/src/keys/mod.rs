@@ -37,7 +37,8 @@ use bentpipe_base::{Duration, Instant};
 pub(crate) const MAX_FLOWS: u64 = 100_000;
 /// Maximum number of flows with an end at one host: each needs a port of its own.
 pub(crate) const MAX_FLOWS_PER_HOST: u32 = 50_000;
-pub(crate) const MAX_NODES: usize = 200_000;
+/// Those of a dumbbell with as many pairs as there may be flows.
+pub(crate) const MAX_NODES: usize = 200_002;
 /// Maximum number of pairs of a dumbbell: each has two hosts, and there are two routers.
 pub(crate) const MAX_PAIRS: u64 = (MAX_NODES as u64 - 2) / 2;
 /// Maximum number of stations of a satellite network: each has a host and a router, and there is one switch.

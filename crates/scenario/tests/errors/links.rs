@@ -382,7 +382,7 @@ fn satellites() {
             "two access links of 1 ms each way take 4 ms of it",
         ),
         ("stations = 3", "stations = 1", "`stations` is too small", "1", "at least 2"),
-        ("stations = 3", "stations = 100000", "`stations` is too large", "100000", "at most 99999"),
+        ("stations = 3", "stations = 100001", "`stations` is too large", "100001", "at most 100000"),
         (
             "uplink = { rate = \"2 Mbit/s\", ",
             "uplink = { ",

@@ -12,7 +12,7 @@ use bentpipe_report::{
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::cc::Fallback;
 use bentpipe_tcp::probes::Probes;
-use bentpipe_tcp::{Connection, RateChange, RateView, ReceiveBuffer};
+use bentpipe_tcp::{Connection, Limit, RateChange, RateView, ReceiveBuffer, Scheme};
 
 /// Reports on flow `i` with the given goodput.
 pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_bps: f64) -> FlowReport {
@@ -125,7 +125,7 @@ fn rate(view: &RateView<'_>) -> RateReport {
 
 /// Report of a flow that has not started.
 fn report_of_unstarted_flow() -> TcpReport {
-    TcpReport { limited_by: LimitedBy::of(&[Duration::ZERO; 7]), ..TcpReport::default() }
+    TcpReport { limited_by: LimitedBy::of(&[Duration::ZERO; Limit::COUNT]), ..TcpReport::default() }
 }
 
 fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
@@ -170,6 +170,18 @@ pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
         },
         slow_reader: spec.reader != Reader::Eager,
         send_buffer: spec.sender.send_buffer.map_or_else(String::new, |s| s.to_string()),
+        ..FlowContext::default()
+    }
+}
+
+/// Adds to the context of each flow what the table of schemes says of its own, or of that to which it fell
+/// back. A name that is not in the table, as the kernel has some, counts as one that follows losses.
+pub fn describe_schemes(flows: &mut [FlowReport]) {
+    for flow in flows {
+        let Some(tcp) = flow.tcp() else { continue };
+        let name = tcp.fallback.as_ref().map_or(&tcp.scheme, |fallback| &fallback.to);
+        let ignores = |scheme: Scheme| scheme.growth.algorithm().ignores_losses;
+        flow.context.ignores_losses = Scheme::named(name).is_some_and(ignores);
     }
 }
 
@@ -187,5 +199,32 @@ fn rounded(bytes: u64) -> String {
         format!("{:.0} kB", bytes as f64 / 1e3)
     } else {
         format!("{:.1} MB", bytes as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_say_whether_losses_hold_down_their_windows() {
+        let ignores = |scheme: &str, fallback: Option<&str>| {
+            let to = |to: &str| FallbackReport {
+                to: to.to_owned(),
+                why: String::new(),
+                at_s: 0.0,
+                after_segments: 0,
+            };
+            let tcp =
+                TcpReport { scheme: scheme.to_owned(), fallback: fallback.map(to), ..TcpReport::default() };
+            let mut flows = [FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::Tcp(tcp))];
+            describe_schemes(&mut flows);
+            flows[0].context.ignores_losses
+        };
+        let those: Vec<&str> = Scheme::NAMES.into_iter().filter(|name| ignores(name, None)).collect();
+        assert_eq!(those, ["bbr", "bbr3", "explicit-rate"]);
+        assert!(!ignores("explicit-rate", Some("cubic")) && ignores("cubic", Some("bbr")));
+        // a scheme that only the kernel has
+        assert!(!ignores("bbr-like", None));
     }
 }

@@ -4,7 +4,9 @@ mod flow;
 mod probes;
 
 pub(crate) use flow::flow_report;
-pub use flow::{context, datagrams, requests, sender_report, sending_end, set_advertised_window, telnet};
+pub use flow::{
+    context, datagrams, describe_schemes, requests, sender_report, sending_end, set_advertised_window, telnet,
+};
 
 use crate::build::Network;
 use bentpipe_base::{Duration, Instant, NodeId};
@@ -22,10 +24,11 @@ use serde_json::{Map, Value};
 pub fn assemble(
     scenario: &Scenario,
     ran: Duration,
-    flows: Vec<FlowReport>,
+    mut flows: Vec<FlowReport>,
     links: Vec<LinkReport>,
     instruments: Vec<InstrumentReport>,
 ) -> Report {
+    describe_schemes(&mut flows);
     Report {
         seed: Some(scenario.seed),
         simulated_s: ran.as_secs_f64(),

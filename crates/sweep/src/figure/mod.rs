@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::progress::{Tell, Tracker};
 use crate::store::{Course, Store, missing_run_error, write_file};
 use crate::table::Estimate;
-use bentpipe_plot::Plot;
+use bentpipe_plot::{Formats, Plot};
 use bentpipe_scenario::figure_file::{FigureFile, Statement};
 use bentpipe_scenario::{Files, Source};
 use measure::Measure;
@@ -221,10 +221,10 @@ impl Made {
 
     /// Writes the picture as `NAME.svg` and `NAME.png`.
     pub(crate) fn write_pictures(&self, name: &Path) -> Result<(), Error> {
-        let svg = self.plot.to_svg(bentpipe_plot::Mode::Standalone);
-        write_file(&name.with_extension("svg"), svg.as_bytes())?;
-        let png = self.plot.to_png().map_err(|e| Error::Input(format!("{}: {e}", name.display())))?;
-        write_file(&name.with_extension("png"), &png)
+        let stem = name.file_name().unwrap_or_default().to_string_lossy();
+        let files = Formats::ALL.files(&stem, |mode| self.plot.to_svg(mode));
+        let files = files.map_err(|e| Error::Input(format!("{}: {e}", name.display())))?;
+        files.iter().try_for_each(|(file, bytes)| write_file(&name.with_file_name(file), bytes))
     }
 }
 

@@ -51,8 +51,10 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm =
-    Algorithm::of::<BbrParams>("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))));
+pub const ALGORITHM: Algorithm = Algorithm {
+    ignores_losses: true,
+    ..Algorithm::of::<BbrParams>("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))))
+};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {

@@ -53,8 +53,10 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm =
-    Algorithm::of::<Bbr3Params>("bbr3", |start, values| Box::new(Bbr3::new(start, Bbr3Params::of(values))));
+pub const ALGORITHM: Algorithm = Algorithm {
+    ignores_losses: true,
+    ..Algorithm::of::<Bbr3Params>("bbr3", |start, values| Box::new(Bbr3::new(start, Bbr3Params::of(values))))
+};
 
 /// The phase in which the data was sent that is acknowledged now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

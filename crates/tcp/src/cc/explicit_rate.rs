@@ -79,6 +79,7 @@ params! {
 pub const ALGORITHM: Algorithm = Algorithm {
     grants: true,
     copies: true,
+    ignores_losses: true,
     ..Algorithm::of::<ExplicitRateParams>("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
     })

@@ -175,6 +175,8 @@ pub struct Algorithm {
     pub grants: bool,
     /// It may send copies that are not probes; the peer does not need to support them.
     pub copies: bool,
+    /// Its window follows a model of the path or a granted rate, and losses do not hold it down.
+    pub ignores_losses: bool,
 }
 
 impl Algorithm {
@@ -189,6 +191,7 @@ impl Algorithm {
             probes: false,
             grants: false,
             copies: false,
+            ignores_losses: false,
         }
     }
 

@@ -296,6 +296,11 @@ pub trait CongestionControl: Debug + Send {
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size) {}
     /// What to do next. Has no side effects; called before every send.
     fn plan(&self, path: &Path) -> Plan;
+    /// The window, if the plan is that and nothing else, whatever the path, and if the scheme does not look
+    /// at what is sent: the engine may then ask for it in place of the plan, and need not call `on_sent`.
+    fn window_only(&self) -> Option<Size> {
+        None
+    }
     /// The scheme that replaced this one, if any.
     fn fallback(&self) -> Option<Fallback> {
         None

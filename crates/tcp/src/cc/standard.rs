@@ -42,6 +42,13 @@ macro_rules! delegate_to_window {
         }
     };
     (@ plan) => {
+        delegate_to_window!(@ plan_only);
+        #[inline]
+        fn window_only(&self) -> Option<$crate::cc::Size> {
+            Some(self.window.size())
+        }
+    };
+    (@ plan_only) => {
         #[inline]
         fn plan(&self, _: &$crate::cc::Path) -> $crate::cc::Plan {
             $crate::cc::Plan::window(self.window.size())

@@ -266,6 +266,24 @@ impl Recovery {
         self.result
     }
 
+    /// True if no loss is being repaired, no timeout is in doubt and nothing is sent out of turn.
+    #[inline]
+    pub(crate) const fn is_quiet(&self) -> bool {
+        matches!(self.episode, Episode::Open)
+            && self.forced_resend.is_none()
+            && !self.frto.is_active()
+            && !self.is_reducing()
+    }
+
+    /// Does what [`Self::on_ack`] does for an acknowledgment of new data in this state, if nothing is SACKed
+    /// and losses are found by duplicate ACKs or by RFC 6675.
+    #[inline]
+    pub(crate) fn on_quiet_ack(&mut self) {
+        self.limited_sent = 0;
+        self.result = RecoveryResult::default();
+        self.dup_acks = 0;
+    }
+
     /// Reduces the window by the step of one acknowledgment; `target` is the scheme's window.
     #[inline]
     pub fn reduce(&mut self, board: &Scoreboard, digest: &AckSummary, target: u64, mss: u64, progress: bool) {

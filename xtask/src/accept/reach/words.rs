@@ -47,8 +47,8 @@ prometheus = \"127.0.0.1:9464\"
 ";
 
 const TESTS: &str = "-p bentpipe-cli -p bentpipe-emulate -p bentpipe-scenario -p bentpipe-sweep -p bentpipe-accelerate \
-    -p bentpipe-live -p bentpipe-os --lib --test new --test far --test uplink --test locale --test board --test cli \
-    --test expect --test sweep --test errors --test sessions";
+    -p bentpipe-live -p bentpipe-os -p bentpipe-results --lib --test new --test far --test uplink --test locale --test board --test cli \
+    --test expect --test sweep --test show --test folder --test errors --test sessions";
 
 const WORDS: &str = "
 * new: what it writes is accepted and runs, for 54 combinations of flags
@@ -101,6 +101,14 @@ const WORDS: &str = "
   numbers_of_an_axis_have_one_notation
 * gateway status: ended connections, and what a killed gateway has left
   ended_connections_do_not_pass one_name_runs_once_and_leaves_nothing
+* gateway status: no RTT of 0 ms
+  an_rtt_is_never_said_to_be_zero
+* show nothing
+  a_run_that_is_not_there_is_answered_with_what_a_run_is_and_with_those_that_are
+* pictures by flag: sim, show, emulate, sweep
+  pictures_are_files_if_asked_for pictures_of_a_live_run_are_files_if_asked_for curves_are_png_files_if_asked_for
+* show of saved runs: what limited the flows over time
+  a_saved_run_shows_what_limited_its_flows
 * sweep --measure a,b
   several_metrics_in_one_option_are_answered_with_one_each
 * the board names what gateways and links export
