@@ -387,6 +387,16 @@ impl<'a> Walk<'a> {
         });
     }
 
+    /// A number that becomes smaller, and decides nothing before it would fall below 0.
+    pub fn countdown(&mut self, left: &mut u64) {
+        let present = *left;
+        *left = self.value(present, |walk, before| {
+            let step = before.wrapping_sub(present);
+            walk.most = walk.most.min(present.checked_div(step).unwrap_or(u64::MAX));
+            before >= present
+        });
+    }
+
     /// What the walk is for, for a state that is only told what happens.
     pub const fn skip(&self) -> Skip {
         match self.purpose {

@@ -113,7 +113,9 @@ impl DirectionSpec {
                     loss: self.loss,
                     ber: self.ber,
                 });
-                Channel::new(self.rate, self.delay, self.framing, errors).with_mtu(self.mtu)
+                Channel::new(self.rate, self.delay, self.framing, errors)
+                    .with_mtu(self.mtu)
+                    .with_loss_draw(self.loss_draw)
             }
         };
         // only a discipline that hashes needs a key

@@ -19,6 +19,7 @@ use crate::change::{Timeline, UserChanges};
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::drop_tail::Capacity;
 use crate::fade::FadeProcess;
+use crate::gap::Gap;
 use crate::gilbert_elliott::BurstProcess;
 use crate::mtu::Fragments;
 use crate::orbit::{Orbit, PassProcess, SlotProcess};
@@ -49,6 +50,8 @@ pub(crate) struct Varying {
     impairments: Vec<Box<dyn Process>>,
     /// The random stream of packet losses.
     errors: RngSlot,
+    /// The present gap between packet losses, if they are drawn so.
+    gap: Option<Gap>,
     framing: Size,
     /// Changes of the queue's capacity still to come.
     buffers: VecDeque<(Instant, Capacity)>,
@@ -82,7 +85,8 @@ impl Varying {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts, outages, access } = dynamics;
         let state = State::new(base.rate, base.delay, base.loss, base.ber);
         let errors = world.open_rng(name, Purpose::Errors);
-        let mut it = Self::new(state, base.framing, errors, (0, Instant::ZERO));
+        let gap = base.loss_draw.gap();
+        let mut it = Self::new(state, base.framing, errors, (0, Instant::ZERO)).with_gap(gap);
         if !changes.is_empty() {
             it.value_processes.push(Box::new(Timeline::new(changes)));
         }
@@ -126,6 +130,11 @@ impl Varying {
     pub(crate) fn new(base: State, framing: Size, errors: RngSlot, last: (u64, Instant)) -> Self {
         let (carry, sending_until) = (Work::from(last.0), last.1);
         Self { base, state: base, errors, framing, carry, sending_until, ..Self::default() }
+    }
+
+    /// The same with losses drawn as gaps, of which this is the present one.
+    pub(crate) fn with_gap(self, gap: Option<Gap>) -> Self {
+        Self { gap, ..self }
     }
 
     fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
@@ -227,7 +236,7 @@ impl Varying {
                 p
             }
         };
-        let fate = self.state.draw_loss(cx.rng(self.errors), sent, bit_error);
+        let fate = self.state.draw_loss(cx.rng(self.errors), sent, bit_error, self.gap.as_mut());
         self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
     }
 

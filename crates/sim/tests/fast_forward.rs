@@ -41,6 +41,21 @@ fn a_window_over_a_satellite_is_the_same() {
     }
 }
 
+/// Between two losses that are drawn as gaps, rounds are skipped; nothing is if each packet is drawn for.
+#[test]
+fn a_window_with_losses_drawn_as_gaps_is_the_same() {
+    let window = include_str!("../../../scenarios/window.toml");
+    let gaps = window.replace("loss = \"$loss\"", "loss = \"$loss\"\nloss_draw = \"gap\"");
+    assert_ne!(gaps, window);
+    for (loss, window) in [("1e-5", "32 segments"), ("1e-4", "12 segments"), ("3e-4", "8 segments")] {
+        let sets = [("loss", loss), ("window", window), ("duration", "4000 s"), ("ber", "0")];
+        let scenario = scenario(&gaps, &sets);
+        let lost = run(&scenario).links[0].drops["packet_loss"];
+        let skips = skipped(&scenario, loss);
+        assert!(lost > 0 && skips > 500, "{loss}: {lost} losses, {skips} repetitions");
+    }
+}
+
 /// Rain that changes the link's rate and stops it, in steps at random instants.
 #[test]
 fn rain_over_a_link_that_adapts_is_the_same() {

@@ -15,10 +15,14 @@ impl Varying {
         let Self { base: _, state: _, until, value_processes: _, user, impairments: _, errors: _, .. } = self;
         walk.expect(*user == UserChanges::default(), "a link that a user has changed");
         walk.horizon(*until, lead);
-        let Self { framing: _, buffers, own_capacity, grants, release, opportunities, sending, .. } = self;
+        let Self { gap, framing: _, buffers, own_capacity, grants, release, opportunities, sending, .. } =
+            self;
         let plain =
             grants.is_none() && release.is_none() && opportunities.is_none() && own_capacity.is_none();
         walk.expect(plain, "access to a link, or a trace of opportunities");
+        if let Some(gap) = gap {
+            gap.shift(walk);
+        }
         walk.same(&buffers.len());
         if let Some((at, _)) = buffers.front() {
             walk.horizon(*at, lead);
