@@ -5,6 +5,8 @@
 //! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
 //! the two comes next. This is a calendar queue (Brown 1988) with a fixed width.
 
+mod moved;
+
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};
 use crate::time::Instant;
@@ -97,6 +99,16 @@ impl EventQueue {
         } else {
             self.far.push(key, (node, slot));
         }
+    }
+
+    /// Adds a wake-up that comes after all others due at the same time; among such the order is that of nodes
+    /// and their timers. So it does not matter when it was added.
+    #[inline]
+    pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
+        let number = moved::LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
+        let pushed = core::mem::replace(&mut self.pushed, number);
+        self.push(at, node, slot);
+        self.pushed = pushed;
     }
 
     #[inline(always)]

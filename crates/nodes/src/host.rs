@@ -43,20 +43,20 @@ pub struct ConnectRequest {
 /// A host with one network port.
 #[derive(Debug, Default)]
 pub struct Host {
-    addr: Addr,
-    ends: ConnectionTable,
+    pub(crate) addr: Addr,
+    pub(crate) ends: ConnectionTable,
     /// By port, sorted. A map would need ten times the memory for the one listener that most hosts have.
-    listeners: Vec<(u16, Listener)>,
-    planned: Vec<Option<(Instant, ConnectRequest)>>,
-    isn: RngSlot,
-    jitter: Option<RngSlot>,
+    pub(crate) listeners: Vec<(u16, Listener)>,
+    pub(crate) planned: Vec<Option<(Instant, ConnectRequest)>>,
+    pub(crate) isn: RngSlot,
+    pub(crate) jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
-    held: VecDeque<(Instant, Pkt)>,
+    pub(crate) held: VecDeque<(Instant, Pkt)>,
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
-    udp: Option<Box<Datagrams>>,
+    pub(crate) udp: Option<Box<Datagrams>>,
     /// Peers to which SYNs hide their request for a rate.
-    peers: Peers<Addr>,
+    pub(crate) peers: Peers<Addr>,
 }
 
 /// Makes room for one element if there is none yet: most hosts need no more, and the default is room for four.

@@ -39,6 +39,7 @@ const CHANGES: &[(&str, &str)] = &[
     // links
     ("name = \"a1\"\nfrom", "name = \"a1\"\nreverse_name = \"back\"\nfrom"),
     ("framing = \"4 B\"", "framing = \"5 B\""),
+    ("framing = \"4 B\"", "framing = \"4 B\"\nloss_draw = \"gap\""),
     ("buffer = \"1000 packets\"", "buffer = \"1001 packets\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 kB\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"pushout\""),

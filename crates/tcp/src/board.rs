@@ -4,6 +4,7 @@
 //! retransmission in flight. The bytes of each kind are counted, so `pipe` (RFC 6675, section 4) is a
 //! subtraction. The recovery module, not this one, decides which segments are lost.
 
+mod moved;
 mod searches;
 
 use crate::delivery::{DeliveryRate, Snapshot};

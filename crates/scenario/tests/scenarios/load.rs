@@ -156,7 +156,7 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`[host]`", 35, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
-        ("`channel`", 5, "rate = \"1 Gbit/s\""),
+        ("`channel`", 6, "rate = \"1 Gbit/s\""),
     ] {
         let lines = documented(section);
         assert_eq!(lines.lines().count(), rows, "{section}\n{lines}");
