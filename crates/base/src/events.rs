@@ -3,10 +3,12 @@
 //! Wake-ups are ordered by time, then by insertion. Most are about a millisecond ahead (the next packet of a
 //! link), so the near future is a ring of short time slices: an insertion is a list operation, and only the
 //! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
-//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width.
+//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width. While there are few wake-ups,
+//! all of them are in a sorted array instead (`few.rs`).
 
 mod moved;
 
+use crate::few::{self, Few};
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};
 use crate::time::Instant;
@@ -16,6 +18,8 @@ const SLICE_BITS: u32 = 14;
 /// The ring holds 1024 slices: 16.8 ms.
 const SLICES: u64 = 1024;
 const WORDS: usize = (SLICES / 64) as usize;
+/// With so few wake-ups left the array takes them over again.
+const FEW_AGAIN: usize = few::MOST / 2;
 const NONE: u32 = u32::MAX;
 
 /// A wake-up.
@@ -40,6 +44,9 @@ struct Entry {
 /// Wake-ups in the order they are due.
 #[derive(Debug)]
 pub struct EventQueue {
+    /// True while all wake-ups are in `few`; else none is.
+    is_few: bool,
+    few: Few,
     /// The current slice, latest first: the next wake-up is the last element.
     now: Vec<(Key, Owner)>,
     /// Number of the current slice, from time 0.
@@ -61,6 +68,8 @@ pub struct EventQueue {
 impl Default for EventQueue {
     fn default() -> Self {
         Self {
+            is_few: true,
+            few: Few::default(),
             now: Vec::new(),
             slice: 0,
             heads: Box::new([NONE; SLICES as usize]),
@@ -88,16 +97,28 @@ impl EventQueue {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: 4 % of a run's instructions")]
     pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let key = (u128::from(at.0) << 64) | u128::from(self.pushed);
+        let (number, owner) = (self.pushed, (node, slot));
         self.pushed += 1;
-        let slice = at.0 >> SLICE_BITS;
+        if self.is_few {
+            if self.few.push(few::Entry { at, number, owner }) {
+                return;
+            }
+            self.spread();
+        }
+        self.push_to_many(((u128::from(at.0) << 64) | u128::from(number), owner));
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
+    fn push_to_many(&mut self, (key, owner): (Key, Owner)) {
+        let slice = slice_of(key);
         if slice <= self.slice {
             let entry = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);
-            self.now.insert(entry, (key, (node, slot)));
+            self.now.insert(entry, (key, owner));
         } else if slice - self.slice < SLICES {
-            self.push_near(slice, key, (node, slot));
+            self.push_near(slice, key, owner);
         } else {
-            self.far.push(key, (node, slot));
+            self.far.push(key, owner);
         }
     }
 
@@ -130,8 +151,39 @@ impl EventQueue {
         self.in_ring += 1;
     }
 
+    /// Moves all wake-ups from the array to the ring and the heap.
+    #[cold]
+    fn spread(&mut self) {
+        self.is_few = false;
+        let all = self.few.take();
+        self.slice = all.last().map_or(self.slice, |first| first.at.0 >> SLICE_BITS);
+        all.iter().for_each(|entry| self.push_to_many(entry.keyed()));
+    }
+
+    /// Moves all wake-ups to the array.
+    #[cold]
+    fn gather(&mut self) {
+        let mut all = core::mem::take(&mut self.now);
+        while let Some(slice) = self.next_filled() {
+            self.load(slice);
+            all.append(&mut self.now);
+        }
+        while let Some(wake) = self.far.pop() {
+            all.push(wake);
+        }
+        all.sort_unstable_by_key(|wake| wake.0);
+        for (key, owner) in all {
+            let has_room = self.few.push(few::Entry { at: time_of(key), number: key as u64, owner });
+            debug_assert!(has_room, "there are few");
+        }
+        self.is_few = true;
+    }
+
     /// When the next wake-up is due.
     pub fn next_at(&mut self) -> Option<Instant> {
+        if self.is_few {
+            return self.few.as_slice().last().map(|first| first.at);
+        }
         self.settle();
         let near = self.now.last().map(|e| e.0);
         near.into_iter().chain(self.far.first()).min().map(time_of)
@@ -141,8 +193,23 @@ impl EventQueue {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `push`")]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
+        if self.is_few {
+            let (at, (node, slot)) = self.few.pop_until(limit)?;
+            return Some(Wake { at, node, slot });
+        }
+        self.pop_of_many(limit)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
+    fn pop_of_many(&mut self, limit: Instant) -> Option<Wake> {
         let far = self.far.first().unwrap_or(Key::MAX);
         if self.now.is_empty() {
+            if self.in_ring + self.far.len() <= FEW_AGAIN {
+                self.gather();
+                let (at, (node, slot)) = self.few.pop_until(limit)?;
+                return Some(Wake { at, node, slot });
+            }
             if let Some(alone) = self.next_filled().and_then(|slice| self.alone(slice, far)) {
                 return self.take_alone(alone, limit);
             }
@@ -190,7 +257,7 @@ impl EventQueue {
         Some(Wake { at, node, slot })
     }
 
-    /// The node of the wake-up that is due after `before` others; `None` if wake-ups are sparse.
+    /// The node of the wake-up that is due after `before` others; `None` if there are few or they are sparse.
     #[inline]
     pub fn soon(&self, before: usize) -> Option<NodeId> {
         let place = self.now.len().checked_sub(before + 1)?;
@@ -282,7 +349,7 @@ impl EventQueue {
 
     /// Number of wake-ups waiting.
     pub(crate) const fn len(&self) -> usize {
-        self.now.len() + self.in_ring + self.far.len()
+        self.few.len() + self.now.len() + self.in_ring + self.far.len()
     }
 }
 
@@ -294,15 +361,17 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Same order as `std`'s heap under any mix of pushes and pops; ties in the order of insertion.
+        /// Same order as `std`'s heap under any mix of pushes and pops, with few wake-ups and with many; ties in
+        /// the order of insertion.
         #[test]
-        fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..400)) {
+        fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..1000)) {
             let mut ours = EventQueue::default();
             let mut oracle = BinaryHeap::new();
             let mut now = 0;
             for (i, (op, at, scale)) in ops.into_iter().enumerate() {
                 // times from nanoseconds to seconds ahead, never before what was popped
-                let (push, at) = (op < 3, now + (at << scale));
+                let grows = i % 400 < 200;
+                let (push, at) = (op < if grows { 4 } else { 1 }, now + (at << scale));
                 if push {
                     ours.push(Instant(at), NodeId(i as u32), Slot(0));
                     oracle.push(Reverse((at, i as u32)));

@@ -8,6 +8,7 @@ mod address_record;
 pub mod addresses;
 pub mod cx;
 pub mod events;
+mod few;
 mod heap;
 pub mod histogram;
 pub mod ids;

@@ -252,8 +252,9 @@ impl Link {
         })
     }
 
-    /// A packet enters.
-    #[inline]
+    /// A packet enters. Inlined as [`Link::wake`], which together saves 5 % of a run's instructions.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every hop of every packet")]
     pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         if self.channel.varies || self.channel.mtu.is_some() {
             return self.receive_special(cx, packet);
@@ -283,7 +284,8 @@ impl Link {
 
     /// A call that the link has requested, or an additional one. Returns the packet that leaves at port 0 if
     /// it is the only one that leaves; several are sent.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `receive`")]
     pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let (packet, deadline) = if self.channel.varies {
             self.wake_varying(cx)

@@ -250,20 +250,17 @@ impl Network {
         }
     }
 
-    /// Calls a node with a timer that is due.
+    /// Calls a node with a timer that is due. Returns the packet that it sends at port 0 if it is the only one.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `deliver`")]
-    fn wake(&mut self, id: NodeId, slot: Slot) {
+    fn wake(&mut self, id: NodeId, slot: Slot) -> Option<Pkt> {
         let cx = &mut self.world.cx(self.now, id);
         match self.nodes.kinds[id.0 as usize] {
-            Kind::Link(i) => {
-                if let Some(packet) = self.nodes.links[i as usize].wake(cx) {
-                    self.deliver(self.now, id, Port(0), packet);
-                }
-            }
+            Kind::Link(i) => return self.nodes.links[i as usize].wake(cx),
             Kind::Host(i) => self.nodes.hosts[i as usize].wake(cx, slot),
             _ => self.nodes.handle(id, cx, Input::Timer(slot)),
         }
+        None
     }
 
     /// True for nodes that receive super-packets as wire packets.
@@ -382,9 +379,13 @@ impl Network {
             if self.nodes.links.len() >= MANY_LINKS {
                 self.touch_ahead();
             }
-            self.wake(wake.node, wake.slot);
-            if !self.world.outbox.is_empty() {
-                self.deliver_outbox(self.now);
+            let mut sent = match self.wake(wake.node, wake.slot) {
+                Some(packet) => Some((wake.node, Port(0), packet)),
+                None => self.world.outbox.pop_front(),
+            };
+            while let Some((from, port, packet)) = sent {
+                self.deliver(self.now, from, port, packet);
+                sent = self.world.outbox.pop_front();
             }
             if stop(self) {
                 return;

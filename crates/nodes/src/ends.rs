@@ -41,6 +41,14 @@ impl Endpoint {
     /// Requests the next wake-up, unless one is requested by then already.
     #[inline]
     pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+        if self.app_at >= self.armed && self.conn.none_due_before(self.armed) {
+            return;
+        }
+        self.arm_earlier(cx, slot);
+    }
+
+    #[inline(never)]
+    fn arm_earlier(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         let known = self.armed.min(self.app_at);
         let deadline = self.conn.deadline_before(known).unwrap_or(known);
         if deadline < self.armed {

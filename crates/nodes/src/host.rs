@@ -187,7 +187,7 @@ impl Host {
                 }
             }
             cx.recycle(packet);
-            self.run(cx, i);
+            self.run_inline(cx, i);
         } else {
             self.unknown(cx, packet);
         }
@@ -233,16 +233,24 @@ impl Host {
 
     /// Runs the applications, sends all packets that may be sent, and requests the next wake-up.
     fn run(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.run_inline(cx, i);
+    }
+
+    /// The same as part of the caller.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every segment: a call costs 3 % of it")]
+    fn run_inline(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(end) = self.ends.get_mut(i) else { return };
         let read_at = end.reader.run(cx.now, &mut end.conn);
         let write_at = end.writer.run(cx, &mut end.conn);
         end.app_at = read_at.min(write_at);
-        let jitter = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
-        let (held, jitter) = (&mut self.held, jitter.zip(self.jitter));
-        end.conn.transmit_all(cx, |cx, packet| match jitter {
-            Some((jitter, rng)) => hold(held, cx, jitter.max, rng, packet),
-            None => cx.send(Port(0), packet),
-        });
+        if let Some(rng) = self.jitter
+            && let Some(jitter) = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet)
+        {
+            transmit_late(end, cx, &mut self.held, (jitter.max, rng));
+        } else {
+            end.conn.transmit_all(cx, |cx, packet| cx.send(Port(0), packet));
+        }
         if end.conn.state() == State::Closed {
             self.ends.retire(i);
             return;
@@ -319,6 +327,17 @@ impl Node for Host {
             Input::Timer(slot) => self.wake(cx, slot),
         }
     }
+}
+
+/// Sends all that an end may send, under per-packet jitter.
+#[inline(never)]
+fn transmit_late(
+    end: &mut Endpoint,
+    cx: &mut Cx<'_>,
+    held: &mut VecDeque<(Instant, Pkt)>,
+    (max, rng): (Duration, RngSlot),
+) {
+    end.conn.transmit_all(cx, |cx, packet| hold(held, cx, max, rng, packet));
 }
 
 /// Per-packet jitter: holds each packet for a random time of its own and keeps the order.

@@ -250,7 +250,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
-        let per_round = self.board.flight() / self.mss() / 2;
+        let per_round = (self.board.flight(), 2 * self.mss());
         let (una, next) = (self.board.una(), self.board.next());
         self.note(Call::RoundTrip { rtt, una, next, per_round });
         self.rtt.take(rtt, (una, next), per_round);

@@ -42,10 +42,6 @@ impl Sent {
     }
 }
 
-/// An acknowledgment of this many whole segments, which were sent once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CleanAck(usize);
-
 /// What one acknowledgment changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSummary {
@@ -251,18 +247,31 @@ impl Scoreboard {
         assert!(self.una == ack, "segments cover the sequence space without gaps");
     }
 
-    /// Returns how many segments `ack` acknowledges, if all are whole, were sent once and are neither SACKed
-    /// nor believed lost, and if nothing beyond them is SACKed.
+    /// Does what [`Self::acknowledge`] does, except for the delivery rate, if `ack` acknowledges whole segments
+    /// that were sent once and are neither SACKed nor believed lost, and if nothing beyond them is SACKed;
+    /// returns the last of them. Else changes nothing.
     #[inline]
-    pub(crate) fn clean_up_to(&self, ack: u64) -> Option<CleanAck> {
+    pub(crate) fn acknowledge_clean(&mut self, ack: u64) -> Option<Sent> {
         if ack > self.next || !self.sacked_ranges.is_empty() {
             return None;
         }
         // the usual case without delayed acknowledgments
         let first = self.segs.front()?;
         if first.end == ack {
-            return first.is_untouched().then_some(CleanAck(1));
+            if !first.is_untouched() {
+                return None;
+            }
+            self.longest_delivered = self.longest_delivered.max(ack - self.una);
+            self.una = ack;
+            self.resend_hint = self.resend_hint.saturating_sub(1);
+            return self.segs.pop_front();
         }
+        let segments = self.clean_up_to(ack)?;
+        self.take_clean(segments)
+    }
+
+    /// Returns how many segments `ack` acknowledges, if all are whole and clean.
+    fn clean_up_to(&self, ack: u64) -> Option<usize> {
         let mut segments = 0;
         for seg in &self.segs {
             segments += 1;
@@ -270,33 +279,22 @@ impl Scoreboard {
                 return None;
             }
             if seg.end == ack {
-                return Some(CleanAck(segments));
+                return Some(segments);
             }
         }
         None
     }
 
-    /// Does what [`Self::acknowledge`] does in this case; returns when the newest segment was sent.
-    #[inline]
-    pub(crate) fn acknowledge_clean(
-        &mut self,
-        now: Instant,
-        ack: u64,
-        CleanAck(segments): CleanAck,
-        rate: &mut DeliveryRate,
-    ) -> Instant {
-        let mut newest = Instant::ZERO;
+    fn take_clean(&mut self, segments: usize) -> Option<Sent> {
+        let mut last = None;
         for _ in 0..segments {
-            let Some(seg) = self.segs.pop_front() else { break };
-            let len = seg.end - self.una;
+            let seg = self.segs.pop_front()?;
+            self.longest_delivered = self.longest_delivered.max(seg.end - self.una);
             self.una = seg.end;
-            self.longest_delivered = self.longest_delivered.max(len);
-            rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
-            newest = newest.max(seg.sent_at);
+            last = Some(seg);
         }
         self.resend_hint = self.resend_hint.saturating_sub(segments);
-        assert!(self.una == ack, "segments cover the sequence space without gaps");
-        newest
+        last
     }
 
     /// Counts `len` bytes of segment `i` as delivered.

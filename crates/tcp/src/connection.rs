@@ -289,6 +289,12 @@ impl Connection {
         timer.is_some_and(|timer| matches!(timer, Retransmit | TailProbe | Persist | DelayedAck | Alive))
     }
 
+    /// True if `timer` need not be called before `at`; a false answer may be wrong.
+    #[inline]
+    pub const fn none_due_before(&self, at: Instant) -> bool {
+        self.timers.none_before(at)
+    }
+
     /// Returns when `timer` must be called next if that is before `known`.
     #[inline]
     pub fn deadline_before(&mut self, known: Instant) -> Option<Instant> {
@@ -374,13 +380,13 @@ impl Connection {
     /// Returns what limits the sender. The window may grow only under [`Limit::CongestionWindow`].
     pub(crate) fn growth_limit(&mut self, now: Instant) -> Limit {
         let cwnd = self.cc.plan(&self.path()).window.0;
-        self.growth_limit_of(now, cwnd)
+        let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
+        self.growth_limit_of(now, cwnd, slow_start)
     }
 
     /// The same if the scheme's window is `cwnd`.
     #[inline]
-    pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64) -> Limit {
-        let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
+    pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64, slow_start: bool) -> Limit {
         let used = self.usage.cwnd_limited(cwnd, slow_start);
         let validated =
             self.linux() || self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);

@@ -129,6 +129,30 @@ impl DeliveryRate {
             self.app_limited_until = 0;
         }
         let (snap, sent_at) = self.prior.take()?;
+        self.sample_of(snap, sent_at, min_rtt)
+    }
+
+    /// Does what [`Self::on_delivered`] and [`Self::sample`] do for an acknowledgment of `len` bytes in segments
+    /// that were sent once, the last of them at `sent_at`, without taking the sample.
+    #[inline]
+    pub(crate) fn on_clean(&mut self, now: Instant, len: u64, sent_at: Instant) {
+        self.delivered += len;
+        self.delivered_at = now;
+        self.first_sent = sent_at;
+        self.prior = None;
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+    }
+
+    /// Returns the sample of a segment that was sent at `sent_at`.
+    #[inline]
+    pub(crate) fn sample_of(
+        &self,
+        snap: Snapshot,
+        sent_at: Instant,
+        min_rtt: Duration,
+    ) -> Option<RateSample> {
         let send = sent_at.since(snap.first_sent);
         let ack = self.delivered_at.since(snap.delivered_at);
         let interval = send.max(ack);

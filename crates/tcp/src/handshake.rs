@@ -195,7 +195,7 @@ impl Connection {
         let mut digest = AckSummary { now: cx.now, ..AckSummary::default() };
         self.board.acknowledge(1, &mut self.rate, &mut digest);
         if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
-            self.rtt.take(rtt, (self.board.una(), self.board.next()), 1);
+            self.rtt.take(rtt, (self.board.una(), self.board.next()), (1, 1));
             self.stats.rtt.record(rtt);
         }
         self.rtt.reset_backoff();

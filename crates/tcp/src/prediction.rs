@@ -6,7 +6,7 @@
 //! side by side. Everything else takes the long way: connections whose options or scheme have a part in each
 //! segment, anything lost or out of order, the handshake and the end.
 
-use crate::board::CleanAck;
+use crate::board::Sent;
 use crate::cc::{Ack, Episode};
 use crate::connection::{Connection, JitterState};
 use crate::limits::Limit;
@@ -15,7 +15,7 @@ use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
-use bentpipe_base::{Body, Cx, Flags, Packet, Pkt, ProbeOption, Size, TcpHeader, Timestamps};
+use bentpipe_base::{Body, Cx, Duration, Flags, Packet, Pkt, ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Which short ways a connection may take at all; what it is decided by does not change once it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,16 +24,6 @@ pub(crate) struct ShortWay {
     pub(crate) plain: bool,
     /// Bytes of IP and TCP header without SACK blocks.
     headers: u8,
-}
-
-/// What the short way decided about sending.
-enum Next {
-    /// This segment.
-    Send(Pkt),
-    /// Nothing, and no acknowledgment.
-    Nothing,
-    /// The long way decides.
-    LongWay,
 }
 
 impl Connection {
@@ -107,38 +97,51 @@ impl Connection {
         if ack <= una || una == 0 || self.tail_probe.is_outstanding() || !self.recovery.is_quiet() {
             return false;
         }
-        let Some(window) = self.cc.window_only() else { return false };
-        let Some(clean) = self.board.clean_up_to(ack) else { return false };
+        let standard = self.cc.standard_window().map(|window| (window.cwnd(), window.in_slow_start()));
+        let Some((cwnd, slow_start)) = standard.or_else(|| {
+            let cwnd = self.cc.window_only()?;
+            Some((cwnd.0, self.cc.ssthresh().is_none_or(|s| cwnd < s)))
+        }) else {
+            return false;
+        };
+        let Some(last) = self.board.acknowledge_clean(ack) else { return false };
         let left = self.rcv.next();
         self.update_window(segment, left, ack);
-        self.apply_expected_ack(cx, (una, ack), clean, window.0);
+        let limited_by = self.growth_limit_of(cx.now, cwnd, slow_start);
+        self.apply_expected_ack(cx, ack - una, &last, limited_by, standard.is_some());
         self.peer_activity.heard(cx.now);
         self.take_timestamp(cx, segment, left);
         true
     }
 
-    /// What `take_ack` does for such an acknowledgment.
+    /// What else `take_ack` does for such an acknowledgment. `last` is the last segment acknowledged.
     #[inline]
-    fn apply_expected_ack(&mut self, cx: &mut Cx<'_>, (una, ack): (u64, u64), clean: CleanAck, window: u64) {
+    fn apply_expected_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        acked: u64,
+        last: &Sent,
+        limited_by: Limit,
+        is_standard: bool,
+    ) {
         let now = cx.now;
-        let limited_by = self.growth_limit_of(now, window);
         self.send.burst = 0;
-        let sent_at = self.board.acknowledge_clean(now, ack, clean, &mut self.rate);
-        let rtt = now.since(sent_at);
+        self.rate.on_clean(now, acked, last.sent_at);
+        let rtt = now.since(last.sent_at);
         self.take_rtt_sample(rtt);
         cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         self.peer_activity.progress(now);
         self.timeouts_in_a_row = 0;
         let round_ended = self.advance_round();
-        let acked = ack - una;
         self.usage.on_ack(acked, round_ended);
         self.recovery.on_quiet_ack();
-        let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
-        let episode = Episode::Open;
-        let (delivered, acked) = (Size(acked), Size(acked));
-        let ack = Ack { delivered, acked, rtt: Some(rtt), rate, round_ended, episode, limited_by, probes: 0 };
-        let path = self.path();
-        self.cc.on_ack(cx, &path, &ack);
+        if !is_standard {
+            self.tell_of_expected_ack(cx, (Size(acked), rtt), last, round_ended, limited_by);
+        } else if limited_by == Limit::CongestionWindow
+            && let Some(window) = self.cc.standard_window()
+        {
+            window.grow_by(Size(acked));
+        }
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
         if self.board.is_empty() {
             self.stop_retransmit_timer(now);
@@ -149,8 +152,26 @@ impl Connection {
         self.timers.stop(Timer::Reorder);
     }
 
+    /// Tells the scheme of such an acknowledgment.
+    #[inline(never)]
+    fn tell_of_expected_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (acked, rtt): (Size, Duration),
+        last: &Sent,
+        round_ended: bool,
+        limited_by: Limit,
+    ) {
+        let rate = self.rate.sample_of(last.snapshot, last.sent_at, self.rtt.min().unwrap_or_default());
+        let (delivered, rtt, episode, probes) = (acked, Some(rtt), Episode::Open, 0);
+        let ack = Ack { delivered, acked, rtt, rate, round_ended, episode, limited_by, probes };
+        let path = self.path();
+        self.cc.on_ack(cx, &path, &ack);
+    }
+
     /// Sends all that may be sent now.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call for each packet would cost as much as a tenth of it")]
     pub fn transmit_all(&mut self, cx: &mut Cx<'_>, mut send: impl FnMut(&mut Cx<'_>, Pkt)) {
         loop {
             if self.outgoing.is_none() {
@@ -160,13 +181,8 @@ impl Connection {
                         return send(cx, packet); // with it nothing is due any more
                     }
                 }
-                match self.transmit_expected(cx) {
-                    Next::Send(packet) => {
-                        send(cx, packet);
-                        continue;
-                    }
-                    Next::Nothing => return,
-                    Next::LongWay => {}
+                if self.transmit_expected(cx, &mut send) {
+                    return;
                 }
             }
             let Some(packet) = self.transmit(cx) else { return };
@@ -180,50 +196,53 @@ impl Connection {
         self.board.is_empty() && self.is_usual() && self.board.next() >= self.written
     }
 
-    /// Decides what to send, while data is outstanding and none of it is lost: a full segment of new data, or
-    /// nothing because of a window.
-    #[inline]
-    fn transmit_expected(&mut self, cx: &mut Cx<'_>) -> Next {
-        let next = self.board.next();
+    /// Sends what may be sent, while data is outstanding and none of it is lost: full segments of new data.
+    /// Returns true if a window ends it and nothing else is due; else the long way decides what is next.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `transmit_all`")]
+    fn transmit_expected(&mut self, cx: &mut Cx<'_>, send: &mut impl FnMut(&mut Cx<'_>, Pkt)) -> bool {
         let mss = self.mss().max(1);
         if self.board.is_empty()
             || !self.is_usual()
             || self.send.persist
             || self.send.tail_probe
             || self.board.lost() != 0
-            || next + mss > self.written
             || !self.recovery.is_quiet()
             || self.rcv.has_blocks()
             || self.rcv.echo().is_some()
         {
-            return Next::LongWay;
+            return false;
         }
-        let Some(window) = self.cc.window_only() else { return Next::LongWay };
-        let in_flight = self.recovery.flight(&self.board);
-        let room = self.peer_right_edge.saturating_sub(next);
-        if room < mss {
-            if room > 0 && self.worth_sending(room) {
-                return Next::LongWay;
+        let Some(window) = self.cc.window_only() else { return false };
+        // what is sent changes none of this
+        loop {
+            let next = self.board.next();
+            if next + mss > self.written {
+                return false;
             }
-            return self.hold_expected(cx, Limit::ReceiverWindow, in_flight);
-        }
-        if in_flight + mss > window.0 {
-            if self.recovery.limited_transmit(mss) {
-                return Next::LongWay;
+            let in_flight = self.recovery.flight(&self.board);
+            let room = self.peer_right_edge.saturating_sub(next);
+            if room < mss {
+                let is_sent = room > 0 && self.worth_sending(room);
+                return !is_sent && self.hold_expected(cx, Limit::ReceiverWindow, in_flight);
             }
-            return self.hold_expected(cx, Limit::CongestionWindow, in_flight);
+            if in_flight + mss > window.0 {
+                let is_sent = self.recovery.limited_transmit(mss);
+                return !is_sent && self.hold_expected(cx, Limit::CongestionWindow, in_flight);
+            }
+            if self.config.jitter.is_some() && !self.jitter_allows(cx) {
+                return false; // asked again, it says the same and changes nothing
+            }
+            let packet = self.send_expected(cx, next, mss);
+            send(cx, packet);
         }
-        if self.config.jitter.is_some() && !self.jitter_allows(cx) {
-            return Next::LongWay; // asked again, it says the same and changes nothing
-        }
-        Next::Send(self.send_expected(cx, next, mss))
     }
 
-    /// What `hold` does in this case; without an acknowledgment that is due.
+    /// What `hold` does in this case. Returns false if an acknowledgment is due.
     #[inline]
-    fn hold_expected(&mut self, cx: &Cx<'_>, limit: Limit, in_flight: u64) -> Next {
+    fn hold_expected(&mut self, cx: &Cx<'_>, limit: Limit, in_flight: u64) -> bool {
         if self.rcv.due() != AckDue::No {
-            return Next::LongWay;
+            return false;
         }
         self.limits.set(cx.now, limit);
         if self.send.jitter_state == JitterState::Open {
@@ -237,11 +256,12 @@ impl Connection {
         if !self.timers.runs(Timer::Retransmit) && !self.timers.runs(Timer::Persist) {
             self.restart_retransmit_timer(cx.now);
         }
-        Next::Nothing
+        true
     }
 
     /// What `send_new` does in this case.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `transmit_all`")]
     fn send_expected(&mut self, cx: &mut Cx<'_>, start: u64, len: u64) -> Pkt {
         let end = start + len;
         let snapshot = self.rate.on_sent(cx.now, false);
@@ -267,7 +287,8 @@ impl Connection {
     }
 
     /// Builds what `build` would: `len` bytes of the stream from `start`, with nothing but the usual header.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `transmit_all`")]
     fn build_expected(&mut self, cx: &mut Cx<'_>, start: u64, len: u32) -> Pkt {
         let window = self.rcv.window.advertise(self.rcv.next(), self.rcv.readable(), self.mss());
         let ends = len > 0 && start + u64::from(len) == self.written;

@@ -61,8 +61,9 @@ impl RttEstimator {
     }
 
     /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent);
-    /// `per_round` is the number of samples expected in one, at least 1.
-    pub fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
+    /// `per_round` is the number of samples expected in one, as a dividend and a divisor; it counts as 1 at least.
+    #[inline]
+    pub fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: (u64, u64)) {
         let first = self.min.is_none();
         self.latest = rtt;
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
@@ -80,13 +81,14 @@ impl RttEstimator {
     }
 
     /// Takes a sample as in RFC 6298.
-    fn sample(&mut self, rtt: Duration, first: bool, per_round: u64) {
+    #[inline]
+    fn sample(&mut self, rtt: Duration, first: bool, per_round: (u64, u64)) {
         if first {
             self.srtt = rtt; // RFC 6298 (2.2)
             self.rttvar = rtt / 2;
         } else {
             // RFC 6298 (2.3), gains divided as in RFC 7323 appendix G; n rounded down to a power of two
-            let shift = per_round.max(1).ilog2();
+            let shift = log2_of_quotient(per_round);
             let error = self.srtt.0.abs_diff(rtt.0);
             self.rttvar = Duration(weigh(self.rttvar.0, error, 2 + shift));
             self.srtt = Duration(weigh(self.srtt.0, rtt.0, 3 + shift));
@@ -143,6 +145,13 @@ impl RttEstimator {
     }
 }
 
+/// Returns the binary logarithm of a quotient, rounded down; 0 if that is less than 1. There is no division.
+const fn log2_of_quotient((dividend, divisor): (u64, u64)) -> u32 {
+    let Some(most) = dividend.checked_ilog2() else { return 0 };
+    let Some(shift) = most.checked_sub(divisor.ilog2()) else { return 0 };
+    if divisor << shift <= dividend { shift } else { shift.saturating_sub(1) }
+}
+
 /// Returns `old + (new - old) / 2^shift`, without going below zero.
 const fn weigh(old: u64, new: u64, shift: u32) -> u64 {
     if new >= old { old + ((new - old) >> shift) } else { old - ((old - new) >> shift) }
@@ -162,9 +171,9 @@ mod tests {
     fn first_and_second_sample_as_in_rfc_6298() {
         let mut e = estimator(1);
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.1)
-        e.take(Duration(100 * MS), (0, 0), 1);
+        e.take(Duration(100 * MS), (0, 0), (1, 1));
         assert_eq!(e.rto(), Duration(300 * MS)); // R + 4 * R/2
-        e.take(Duration(180 * MS), (0, 0), 1);
+        e.take(Duration(180 * MS), (0, 0), (1, 1));
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110
         assert_eq!((e.srtt(), e.rttvar()), (Duration(110 * MS), Duration(57_500_000)));
         assert_eq!(e.rto(), Duration(340 * MS));
@@ -174,12 +183,12 @@ mod tests {
     fn bounds_granularity_and_backoff() {
         let mut e = estimator(1000);
         for _ in 0..200 {
-            e.take(Duration(100 * MS), (0, 0), 1);
+            e.take(Duration(100 * MS), (0, 0), (1, 1));
         }
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.4)
         let mut e = estimator(1);
         for _ in 0..200 {
-            e.take(Duration(100 * MS), (0, 0), 1);
+            e.take(Duration(100 * MS), (0, 0), (1, 1));
         }
         assert!(e.rto() >= Duration(101 * MS) && e.rto() < Duration(102 * MS)); // G = 1 ms
         e.back_off();
@@ -188,7 +197,7 @@ mod tests {
             e.back_off();
         }
         assert_eq!(e.rto(), Duration::from_secs(60)); // (2.5)
-        e.take(Duration(100 * MS), (0, 0), 1);
+        e.take(Duration(100 * MS), (0, 0), (1, 1));
         assert!(e.rto() < Duration(102 * MS));
     }
 
@@ -197,28 +206,38 @@ mod tests {
     fn the_smallest_timeout_of_linux_is_an_addition() {
         let config = RtoConfig { min: Duration(200 * MS), ..RtoConfig::default() };
         let mut e = RttEstimator::new(Stack::Linux, config);
-        e.take(Duration(50 * MS), (0, 1), 1);
+        e.take(Duration(50 * MS), (0, 1), (1, 1));
         assert_eq!(e.rto(), Duration(250 * MS)); // three round trips are less
         let mut e = RttEstimator::new(Stack::Linux, config);
-        e.take(Duration(600 * MS), (0, 1), 1);
+        e.take(Duration(600 * MS), (0, 1), (1, 1));
         assert_eq!(e.rto(), Duration(1800 * MS));
         for i in 1..200 {
-            e.take(Duration(600 * MS), (i, i + 1), 1);
+            e.take(Duration(600 * MS), (i, i + 1), (1, 1));
         }
         assert!(e.rto() >= Duration(800 * MS) && e.rto() < Duration(801 * MS), "{:?}", e.rto());
         let before = e.rto();
-        e.take(Duration(500 * MS), (200, 201), 1);
+        e.take(Duration(500 * MS), (200, 201), (1, 1));
         assert!(e.rto() < before);
+    }
+
+    #[test]
+    fn the_logarithm_of_a_quotient_needs_no_division() {
+        for divisor in [1, 2, 3, 1000, 1072, 2920, 4096] {
+            for dividend in (0..100_000).chain([u64::from(u32::MAX), u64::MAX]) {
+                let quotient: u64 = dividend / divisor;
+                assert_eq!(log2_of_quotient((dividend, divisor)), quotient.max(1).ilog2());
+            }
+        }
     }
 
     #[test]
     fn many_samples_per_round_weigh_less() {
         let mut one = estimator(1);
         let mut many = estimator(1);
-        one.take(Duration(100 * MS), (0, 0), 1);
-        many.take(Duration(100 * MS), (0, 0), 16);
-        one.take(Duration(200 * MS), (0, 0), 1);
-        many.take(Duration(200 * MS), (0, 0), 16);
+        one.take(Duration(100 * MS), (0, 0), (1, 1));
+        many.take(Duration(100 * MS), (0, 0), (16, 1));
+        one.take(Duration(200 * MS), (0, 0), (1, 1));
+        many.take(Duration(200 * MS), (0, 0), (16, 1));
         assert_eq!(one.srtt(), Duration(112_500_000));
         assert_eq!(many.srtt(), Duration(100_781_250)); // 1/128 of the step
     }

@@ -34,7 +34,7 @@ pub(crate) enum Call {
     /// Whether the window was the limit, and the answer.
     Limited { cwnd: u64, slow_start: bool, answer: bool },
     /// A sample of the RTT.
-    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: u64 },
+    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64) },
     /// The retransmission timer restarts, or stops.
     Restart { now: Instant, stops: bool },
 }

@@ -5,6 +5,7 @@
 //! so changes nothing.
 
 use super::{EventQueue, NONE, time_of};
+use crate::few::Entry;
 use crate::heap::{Key, Owner};
 use crate::shift::{Purpose, Walk};
 use crate::time::Duration;
@@ -31,6 +32,9 @@ impl EventQueue {
                 all.push((key, owner));
             }
         };
+        for (key, owner) in self.few.as_slice().iter().map(Entry::keyed) {
+            add(key, owner);
+        }
         for (word, bits) in self.filled.iter().enumerate() {
             let mut bits = *bits;
             while bits != 0 {

@@ -58,12 +58,15 @@ impl ByteStream for Connection {
         let sent = board.next().max(1).saturating_sub(board.una().max(1));
         Self::unacknowledged(self).saturating_sub(sent)
     }
+    #[inline]
     fn readable(&self) -> u64 {
         Self::readable(self)
     }
     fn consumed(&self) -> u64 {
         self.received() - Self::readable(self)
     }
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `ReaderState::run`")]
     fn consume(&mut self, now: Instant, bytes: u64) {
         Self::consume(self, now, bytes);
     }
@@ -95,7 +98,8 @@ pub enum Writer {
 
 impl Writer {
     /// Writes as much as it can; returns when it must be called again even if no packet arrives.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every segment, mostly to do nearly nothing")]
     pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         match self {
             Self::Silent if conn.state() == State::CloseWait => conn.close(),
@@ -103,6 +107,15 @@ impl Writer {
             Self::Bulk => {
                 conn.write(u64::MAX);
             }
+            _ => return self.run_other(cx, conn),
+        }
+        Instant::NEVER
+    }
+
+    #[inline(never)]
+    fn run_other(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
+        match self {
+            Self::Silent | Self::Bulk => {}
             Self::Transfer(left) => {
                 if *left > 0 {
                     *left -= conn.write(*left);

@@ -60,12 +60,22 @@ impl ReaderState {
     }
 
     /// Reads; returns when it must be called again even if no packet arrives.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every segment, mostly to do nearly nothing")]
     pub fn run(&mut self, now: Instant, conn: &mut impl ByteStream) -> Instant {
         let readable = conn.readable();
         if readable == 0 {
             return Instant::NEVER;
         }
+        if self.reader == Reader::Eager {
+            conn.consume(now, readable);
+            return Instant::NEVER;
+        }
+        self.run_slow(now, conn, readable)
+    }
+
+    #[inline(never)]
+    fn run_slow(&mut self, now: Instant, conn: &mut impl ByteStream, readable: u64) -> Instant {
         match self.reader {
             Reader::Slow(rate) => {
                 conn.consume(now, self.allowed(rate, now, readable));

@@ -38,6 +38,7 @@ use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::shift::Walk;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use core::fmt::Debug;
+use standard::Window;
 
 /// What a scheme wants the sender to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -299,6 +300,11 @@ pub trait CongestionControl: Debug + Send {
     /// The window, if the plan is that and nothing else, whatever the path, and if the scheme does not look
     /// at what is sent: the engine may then ask for it in place of the plan, and need not call `on_sent`.
     fn window_only(&self) -> Option<Size> {
+        None
+    }
+    /// The window, if acknowledgments change nothing but that and only by [`Window::grow`], and the plan is as
+    /// [`Self::window_only`] says: the engine may then let it grow itself.
+    fn standard_window(&mut self) -> Option<&mut Window> {
         None
     }
     /// The scheme that replaced this one, if any.

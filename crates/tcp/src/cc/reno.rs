@@ -33,5 +33,10 @@ impl CongestionControl for Reno {
         walk.inner(&mut self.window);
     }
 
+    #[inline]
+    fn standard_window(&mut self) -> Option<&mut Window> {
+        Some(&mut self.window)
+    }
+
     delegate_to_window!(on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
 }

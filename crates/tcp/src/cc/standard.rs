@@ -129,13 +129,18 @@ impl Window {
     /// Grows the window as in RFC 5681, by slow start or congestion avoidance, if it may grow.
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {
-        if !ack.may_grow() {
-            return;
+        if ack.may_grow() {
+            self.grow_by(ack.acked);
         }
+    }
+
+    /// Grows the window for `acked` bytes of an acknowledgment under which it may.
+    #[inline]
+    pub(crate) fn grow_by(&mut self, acked: Size) {
         if self.in_slow_start() {
-            self.slow_start(ack.acked, self.mss);
+            self.slow_start(acked, self.mss);
         } else {
-            self.avoid(ack.acked);
+            self.avoid(acked);
         }
     }
 
