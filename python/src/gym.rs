@@ -169,7 +169,7 @@ impl Episode {
             let text = format!("the scenario has no flow of TCP{wanted}: it has {}", names.join(", "));
             return Err(error::input(py, &text));
         };
-        scenario.flows[flow].sender.scheme =
+        Arc::make_mut(&mut scenario.flows[flow].sender).scheme =
             Scheme { name: "agent", recovery: RecoveryParams::OWN_WINDOW, growth: Growth::of(&OBEDIENT) };
         let (asks, to_do) = channel();
         let (done, answers) = channel();

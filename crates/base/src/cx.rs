@@ -9,6 +9,7 @@ use crate::ids::{NodeId, Port, Slot};
 use crate::outbox::Outbox;
 use crate::packet::{Addr, Body, Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};
+use crate::shift::Walk;
 use crate::time::Instant;
 use crate::trace::{Event, Mask, Sink};
 use core::net::IpAddr;
@@ -82,6 +83,16 @@ impl World {
         self.pool.push(packet);
     }
 
+    /// Visits random streams and what is between the nodes.
+    pub fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.expect(self.outbox.is_empty() && self.counted.is_none(), "packets of a live driver");
+        walk.expect(self.sink.is_none() || self.mask == Mask::default(), "a trace that wants each packet");
+        for rng in &self.rngs {
+            walk.same(&rng.drawn());
+        }
+        self.events.shift(walk);
+    }
+
     /// Returns the context of `node` for one call.
     #[inline]
     pub fn cx(&mut self, now: Instant, node: NodeId) -> Cx<'_> {
@@ -117,6 +128,13 @@ impl Cx<'_> {
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Instant) {
         self.world.events.push(at, self.node, slot);
+    }
+
+    /// The same for a timer that most often has moved on when it is due: of the wake-ups due at one time it
+    /// comes last, whenever it was requested.
+    #[inline]
+    pub fn wake_last(&mut self, slot: Slot, at: Instant) {
+        self.world.events.push_last(at, self.node, slot);
     }
 
     /// The random stream that was opened as `slot`.

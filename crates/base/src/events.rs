@@ -6,6 +6,8 @@
 //! the two comes next. This is a calendar queue (Brown 1988) with a fixed width. While there are few
 //! wake-ups, all of them are in a sorted array instead (`few.rs`).
 
+mod moved;
+
 use crate::few::{self, Few};
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};
@@ -118,6 +120,16 @@ impl EventQueue {
         } else {
             self.far.push(key, owner);
         }
+    }
+
+    /// Adds a wake-up that comes after all others due at the same time; among such the order is that of nodes
+    /// and their timers. So it does not matter when it was added.
+    #[inline]
+    pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
+        let number = moved::LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
+        let pushed = core::mem::replace(&mut self.pushed, number);
+        self.push(at, node, slot);
+        self.pushed = pushed;
     }
 
     #[inline(always)]

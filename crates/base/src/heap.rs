@@ -27,6 +27,11 @@ impl Heap {
         self.keys.len()
     }
 
+    /// Calls `each` with every wake-up, in no order.
+    pub(crate) fn each(&self, each: &mut impl FnMut(Key, Owner)) {
+        self.keys.iter().zip(&self.owners).for_each(|(key, owner)| each(*key, *owner));
+    }
+
     pub(crate) fn push(&mut self, key: Key, owner: Owner) {
         self.keys.push(key);
         self.owners.push(owner);

@@ -4,6 +4,7 @@
 //! in use is stored; a flow whose RTT stays within one octave needs half a kilobyte. (`hdrhistogram` stores
 //! its whole range, 20 KB and more per flow: too much for ten thousand flows.)
 
+use crate::shift::Walk;
 use crate::time::Duration;
 
 const SUB_BITS: u32 = 7;
@@ -30,6 +31,18 @@ impl Histogram {
         match self.counts.get_mut(index) {
             Some(count) => *count = count.saturating_add(1),
             None => self.grow(bucket),
+        }
+    }
+
+    /// Visits the counts.
+    pub fn shift(&mut self, walk: &mut Walk<'_>) {
+        let Self { base, counts, total, min } = self;
+        walk.same(&(*base, counts.len(), *min));
+        walk.count(total);
+        if !walk.has_ended() {
+            for count in counts {
+                walk.count_u32(count);
+            }
         }
     }
 

@@ -20,6 +20,7 @@ mod prefix;
 mod report_keys;
 pub mod rng;
 pub mod seq;
+pub mod shift;
 pub mod signal;
 pub mod time;
 mod too_big;

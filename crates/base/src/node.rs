@@ -7,6 +7,7 @@
 use crate::cx::Cx;
 use crate::ids::{Port, Slot};
 use crate::packet::{Addr, Pkt};
+use crate::shift::Walk;
 use crate::units::Rate;
 
 /// An input of a node.
@@ -51,6 +52,12 @@ pub trait Node {
 
     /// Calls `each` with every address that the node has stored; the driver must keep their numbers.
     fn addresses(&self, _each: &mut dyn FnMut(Addr)) {}
+
+    /// Tells `walk` what the node's state is, so that what repeats itself can be skipped exactly
+    /// ([`Walk`]). A node that does not say so is never skipped.
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.refuse("a node of a kind that cannot be skipped");
+    }
 
     /// Calls `each` with every counter of the node for reports: a key in `snake_case`, and the value.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}

@@ -4,6 +4,8 @@
 //! IPv6 addresses. A payload is a range of the sender's stream ([`Body`]): no bytes are copied, and a
 //! receiver can still check that each byte arrives at its position. Packets are boxed: a hop moves 8 bytes.
 
+mod moved;
+
 use crate::seq::Seq;
 use crate::signal::Signal;
 use crate::time::Instant;

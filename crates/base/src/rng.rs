@@ -43,13 +43,25 @@ pub enum Purpose {
     Table = 14,
 }
 
+impl Purpose {
+    /// True if draws depend on the time only, never on packets.
+    const fn is_by_time(self) -> bool {
+        use Purpose::{Beam, Orbit, SlotJitter};
+        use Purpose::{Bursts, Instrument, Outages, Rain, Scintillation};
+        matches!(self, Bursts | Outages | Rain | Scintillation | Orbit | Beam | SlotJitter | Instrument)
+    }
+}
+
 /// Handle of a stream opened with [`crate::World::open_rng`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RngSlot(pub u32);
 
 /// One random stream.
 #[derive(Clone, Debug)]
-pub struct Rng(ChaCha8Rng);
+pub struct Rng {
+    stream: ChaCha8Rng,
+    by_time: bool,
+}
 
 impl Rng {
     /// The stream of `owner` (a node's or flow's name) for `purpose` under `seed`.
@@ -58,13 +70,18 @@ impl Rng {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         let mut rng = ChaCha8Rng::from_seed(key);
         rng.set_stream(fnv1a(owner.bytes().chain([purpose as u8])));
-        Self(rng)
+        Self { stream: rng, by_time: purpose.is_by_time() }
+    }
+
+    /// How far it was drawn from for something else than the passing of time.
+    pub(crate) fn drawn(&self) -> u128 {
+        if self.by_time { 0 } else { self.stream.get_word_pos() }
     }
 
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        self.stream.next_u64()
     }
 
     /// Uniform in [0, 1), 53 bits.

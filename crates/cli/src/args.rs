@@ -31,6 +31,9 @@ pub(crate) enum Command {
         /// Print the whole report as JSON.
         #[arg(long)]
         json: bool,
+        /// Simulate each packet, also where a flow repeats itself; the results are the same.
+        #[arg(long)]
+        no_fast_forward: bool,
         /// Also write a page with pictures, tables and captures into this folder.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,

@@ -98,8 +98,10 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Find(args) => return find::run(args),
         Command::Send(args) => return transfer::send::send(args).map(|()| 0),
         Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
-        Command::Sim { input, json, out, pictures, expect } => {
-            let output = simulate::Output { json: *json, out: out.as_deref(), pictures: pictures.formats() };
+        Command::Sim { input, json, no_fast_forward, out, pictures, expect } => {
+            let (json, each_packet) = (*json, *no_fast_forward);
+            let pictures = pictures.formats();
+            let output = simulate::Output { json, each_packet, out: out.as_deref(), pictures };
             simulate::run(&input::load(input)?, output, expect)?
         }
         Command::Show(options) => (show::run(options)?, true),

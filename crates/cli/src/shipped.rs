@@ -23,6 +23,7 @@ scenarios! {
     "accelerate"
     "applications"
     "asymmetry"
+    "availability"
     "burst"
     "careful-resume"
     "dama"

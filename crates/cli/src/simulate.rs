@@ -6,7 +6,7 @@ use crate::outcome::{Failure, print_message};
 use bentpipe_report::Report;
 use bentpipe_results::{Formats, limits_in_lines, record_for_lines};
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::Record;
+use bentpipe_sim::{Record, RecordOptions, run_each_packet};
 use std::path::Path;
 
 /// What is printed and written beside the report.
@@ -14,6 +14,8 @@ use std::path::Path;
 pub(crate) struct Output<'a> {
     /// The report as JSON.
     pub(crate) json: bool,
+    /// Nothing is skipped.
+    pub(crate) each_packet: bool,
     /// Folder for the results.
     pub(crate) out: Option<&'a Path>,
     /// Files of pictures in it.
@@ -29,8 +31,12 @@ pub(crate) fn run(
 ) -> Result<(String, bool), Failure> {
     expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
     let (report, record) = match output.out {
+        None if output.json && output.each_packet => (run_each_packet(scenario), Record::default()),
         None if output.json => (bentpipe_sim::run(scenario), Record::default()),
-        None => bentpipe_sim::run_recorded(scenario, &record_for_lines(scenario), |_| None),
+        None => {
+            let options = RecordOptions { each_packet: output.each_packet, ..record_for_lines(scenario) };
+            bentpipe_sim::run_recorded(scenario, &options, |_| None)
+        }
         Some(folder) => {
             let (report, record, files) =
                 bentpipe_results::run_with(folder, scenario, output.pictures).map_err(Failure::run)?;

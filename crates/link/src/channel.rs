@@ -5,9 +5,11 @@
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
 use crate::direction::{DirectionSpec, Dynamics};
+use crate::gap::{Gap, LossDraw};
 use crate::mtu::{Fragments, Mtu};
 use crate::state::State;
 use crate::varying::Varying;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Packet, Probability, Purpose, Rate, RngSlot, Size, World};
 
@@ -48,6 +50,8 @@ enum More {
         errors: Errors,
         /// Cache: the last size and its packet error probability.
         last: (u64, f64),
+        /// The present gap between packet losses, if they are drawn so.
+        gap: Option<Gap>,
     },
     /// Boxed again, so that a lossy constant channel stays small. `None` while the link has borrowed it.
     Varying(Option<Box<Varying>>),
@@ -56,7 +60,7 @@ enum More {
 impl Channel {
     /// A channel that serialises IP bytes plus `framing` at `rate` and delivers `one_way` later.
     pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
-        let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0) }));
+        let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0), gap: None }));
         // the scenario allows at most 65 535 bytes
         let framing = u16::try_from(framing.0).unwrap_or(u16::MAX);
         Self { rate, carry: 0, one_way, framing, mtu: None, varies: false, more, last: (0, 0, 0) }
@@ -66,6 +70,15 @@ impl Channel {
     #[must_use]
     pub fn with_mtu(self, mtu: Option<Mtu>) -> Self {
         Self { mtu, ..self }
+    }
+
+    /// The same with losses drawn in this way.
+    #[must_use]
+    pub fn with_loss_draw(mut self, draw: LossDraw) -> Self {
+        if let Some(More::Errors { gap, .. }) = self.more.as_deref_mut() {
+            *gap = draw.gap();
+        }
+        self
     }
 
     /// A channel that starts as `base` and changes as `dynamics` says. `name` is the name of the direction
@@ -81,14 +94,26 @@ impl Channel {
     /// `busy_until`, the remainder of the last packet and the random stream of errors. `name` is as for
     /// [`Channel::varying`].
     pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
-        let errors = match self.more.as_deref() {
-            Some(More::Errors { errors, .. }) => errors.rng,
-            _ => cx.open_rng(name, Purpose::Errors),
+        let (errors, gap) = match self.more.as_deref() {
+            Some(More::Errors { errors, gap, .. }) => (errors.rng, *gap),
+            _ => (cx.open_rng(name, Purpose::Errors), None),
         };
         let framing = Size(u64::from(self.framing));
-        let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until));
+        let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until)).with_gap(gap);
         self.varies = true;
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
+    }
+
+    /// Visits the state; a service in progress lasts for `lead` from now on.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, lead: Duration) {
+        let Self { rate: _, carry, one_way: _, framing: _, mtu: _, varies: _, more, last: _ } = self;
+        walk.same(carry);
+        match more.as_deref_mut() {
+            Some(More::Varying(Some(varying))) => varying.shift(walk, lead),
+            Some(More::Varying(None)) => walk.refuse("a link in use"),
+            Some(More::Errors { gap: Some(gap), .. }) => gap.shift(walk),
+            Some(More::Errors { .. }) | None => {}
+        }
     }
 
     /// The place of the varying part, empty while the link uses it; `None` if the channel is constant.
@@ -145,8 +170,13 @@ impl Channel {
     /// Returns why a packet is lost; `None` if it is not.
     #[inline]
     pub(crate) fn draw_loss(&mut self, cx: &mut Cx<'_>, sent: Fragments) -> Option<DropCause> {
-        let Some(More::Errors { errors, last }) = self.more.as_deref_mut() else { return None };
-        if !errors.loss.is_zero() && cx.rng(errors.rng).unit() < sent.lost(errors.loss.get()) {
+        let Some(More::Errors { errors, last, gap }) = self.more.as_deref_mut() else { return None };
+        let loss = errors.loss.get();
+        let is_lost = match gap {
+            Some(gap) => gap.loses(cx.rng(errors.rng), loss, sent.count),
+            None => !errors.loss.is_zero() && cx.rng(errors.rng).unit() < sent.lost(loss),
+        };
+        if is_lost {
             return Some(DropCause::PacketLoss);
         }
         if !errors.ber.is_zero() {

@@ -5,6 +5,7 @@ use crate::capacity::CapacityTrace;
 use crate::change::Change;
 use crate::drop_tail::Capacity;
 use crate::fade::Fade;
+use crate::gap::LossDraw;
 use crate::gilbert_elliott::GilbertElliott;
 use crate::mtu::Mtu;
 use crate::orbit::Orbit;
@@ -26,6 +27,8 @@ pub struct DirectionSpec {
     pub discipline: Discipline,
     /// Loss probability per packet.
     pub loss: Probability,
+    /// How losses with this probability are drawn.
+    pub loss_draw: LossDraw,
     /// Bit error rate over IP bytes plus framing; one bit error loses the packet.
     pub ber: Probability,
     /// Bytes of link-layer overhead of each packet.

@@ -10,11 +10,13 @@ use crate::change::{Change, UserChanges};
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
 use crate::drop_tail::Refused;
+use crate::moved;
 use crate::mtu::Fragments;
 use crate::queue::{Discipline, Queue};
 use crate::state::LinkSnapshot;
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{
     Cx, Duration, Input, Instant, Node, NodeId, Packet, Pkt, Port, Proto, Purpose, Slot, World,
@@ -48,6 +50,17 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    /// Visits the packets.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>) {
+        let Self { first, first_at, rest } = self;
+        walk.time(first_at);
+        walk.same(&rest.len());
+        if let Some(first) = first {
+            walk.inner(&mut **first);
+        }
+        moved::packets(walk, rest.iter_mut());
+    }
+
     /// Adds a packet behind the others. It arrives after them even if `at` is earlier.
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
@@ -100,7 +113,9 @@ impl DirectionSpec {
                     loss: self.loss,
                     ber: self.ber,
                 });
-                Channel::new(self.rate, self.delay, self.framing, errors).with_mtu(self.mtu)
+                Channel::new(self.rate, self.delay, self.framing, errors)
+                    .with_mtu(self.mtu)
+                    .with_loss_draw(self.loss_draw)
             }
         };
         // only a discipline that hashes needs a key

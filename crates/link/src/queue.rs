@@ -20,6 +20,7 @@ use crate::drop_head;
 use crate::drop_tail::{Capacity, DropTail, Dropped, Refused};
 use crate::fq_codel::{FlowQueues, FqCodel};
 use crate::levels::Levels;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
 
@@ -100,6 +101,21 @@ impl Queue {
             Discipline::FqCodel(fq) => Some(More::FqCodel(FlowQueues::new(fq, key), Dropped::default())),
         };
         Self { tail: DropTail::new(capacity), more: more.map(Box::new) }
+    }
+
+    /// Visits the packets of a drop-tail or drop-head queue.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.expect(
+            matches!(self.more.as_deref(), None | Some(More::DropHead)),
+            "a queue that drops by time",
+        );
+        walk.same(&(self.tail.packets.len(), self.tail.bytes));
+        for packet in &mut self.tail.packets {
+            if walk.has_ended() {
+                return;
+            }
+            walk.inner(&mut **packet);
+        }
     }
 
     /// Its capacity.

@@ -1,6 +1,7 @@
 //! The state of a direction at one instant, and the processes that determine it.
 
 use crate::drop_tail::Capacity;
+use crate::gap::Gap;
 use crate::mtu::Fragments;
 use crate::queue::Queue;
 use bentpipe_base::trace::DropCause;
@@ -46,23 +47,33 @@ impl State {
     }
 
     /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
-    /// errors in any of its fragments. Probabilities of 0 and 1 draw no random number.
-    pub(crate) fn draw_loss(&self, rng: &mut Rng, sent: Fragments, bit_error: f64) -> Option<DropCause> {
+    /// errors in any of its fragments; with `gap`, losses of the link itself are drawn as gaps. Probabilities
+    /// of 0 and 1 draw no random number.
+    pub(crate) fn draw_loss(
+        &self,
+        rng: &mut Rng,
+        sent: Fragments,
+        bit_error: f64,
+        gap: Option<&mut Gap>,
+    ) -> Option<DropCause> {
         let dark = self.down.then_some(DropCause::Outage).or(self.lost_to);
         if dark.is_some() {
             return dark;
         }
-        let mut is_lost = |p: f64| p > 0.0 && (p >= 1.0 || rng.unit() < p);
-        if is_lost(sent.lost(self.handover_loss)) {
+        let is_lost = |rng: &mut Rng, p: f64| p > 0.0 && (p >= 1.0 || rng.unit() < p);
+        if is_lost(rng, sent.lost(self.handover_loss)) {
             Some(DropCause::Handover)
-        } else if is_lost(sent.lost(self.fade_loss)) {
+        } else if is_lost(rng, sent.lost(self.fade_loss)) {
             Some(DropCause::Fade)
-        } else if is_lost(sent.lost(self.loss)) {
+        } else if match gap {
+            Some(gap) => gap.loses(rng, self.loss, sent.count),
+            None => is_lost(rng, sent.lost(self.loss)),
+        } {
             Some(DropCause::PacketLoss)
-        } else if is_lost(sent.lost(self.burst_loss)) {
+        } else if is_lost(rng, sent.lost(self.burst_loss)) {
             Some(DropCause::Burst)
         } else {
-            is_lost(bit_error).then_some(DropCause::BitError)
+            is_lost(rng, bit_error).then_some(DropCause::BitError)
         }
     }
 

@@ -25,10 +25,10 @@ pub struct LinkStats {
     pub(crate) recent_peak: u32,
     /// Packets marked CE in the queue; `None` if the discipline does not mark.
     pub marked: Option<u64>,
-    drops: [u64; DropCause::ALL.len()],
+    pub(crate) drops: [u64; DropCause::ALL.len()],
     /// Packets waiting, integrated over time, up to `queue_since`.
-    queue_ns: u128,
-    queue_since: Instant,
+    pub(crate) queue_ns: u128,
+    pub(crate) queue_since: Instant,
 }
 
 impl LinkStats {

@@ -10,6 +10,7 @@
 //! A state that begins at an instant applies at that instant. Everything that the link does by itself at an
 //! instant comes before a packet that arrives at this instant, so that additional calls change nothing.
 
+mod moved;
 mod serve;
 
 use crate::access::{Access, DamaState, IdleReleaseState, Work};
@@ -18,6 +19,7 @@ use crate::change::{Timeline, UserChanges};
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::drop_tail::Capacity;
 use crate::fade::FadeProcess;
+use crate::gap::Gap;
 use crate::gilbert_elliott::BurstProcess;
 use crate::mtu::Fragments;
 use crate::orbit::{Orbit, PassProcess, SlotProcess};
@@ -48,6 +50,8 @@ pub(crate) struct Varying {
     impairments: Vec<Box<dyn Process>>,
     /// The random stream of packet losses.
     errors: RngSlot,
+    /// The present gap between packet losses, if they are drawn so.
+    gap: Option<Gap>,
     framing: Size,
     /// Changes of the queue's capacity still to come.
     buffers: VecDeque<(Instant, Capacity)>,
@@ -63,6 +67,8 @@ pub(crate) struct Varying {
     reorder: bool,
     /// Cache: packet error probability of the last size in this state.
     bit_error: Option<(Size, f64)>,
+    /// How often a value has changed that packets meet.
+    changes: u64,
 }
 
 /// A packet whose transmission has begun.
@@ -79,7 +85,8 @@ impl Varying {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts, outages, access } = dynamics;
         let state = State::new(base.rate, base.delay, base.loss, base.ber);
         let errors = world.open_rng(name, Purpose::Errors);
-        let mut it = Self::new(state, base.framing, errors, (0, Instant::ZERO));
+        let gap = base.loss_draw.gap();
+        let mut it = Self::new(state, base.framing, errors, (0, Instant::ZERO)).with_gap(gap);
         if !changes.is_empty() {
             it.value_processes.push(Box::new(Timeline::new(changes)));
         }
@@ -125,11 +132,16 @@ impl Varying {
         Self { base, state: base, errors, framing, carry, sending_until, ..Self::default() }
     }
 
+    /// The same with losses drawn as gaps, of which this is the present one.
+    pub(crate) fn with_gap(self, gap: Option<Gap>) -> Self {
+        Self { gap, ..self }
+    }
+
     fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
         if at < self.until {
             return;
         }
-        self.state = self.base;
+        let before = core::mem::replace(&mut self.state, self.base);
         self.bit_error = None;
         let mut until = Instant::NEVER;
         for process in &mut self.value_processes {
@@ -140,6 +152,7 @@ impl Varying {
             until = until.min(process.apply(at, cx, &mut self.state));
         }
         self.until = until.max(at + Duration(1));
+        self.count_change(&before);
     }
 
     /// The trace of opportunities; `None` while a user's rate replaces it.
@@ -223,7 +236,7 @@ impl Varying {
                 p
             }
         };
-        let fate = self.state.draw_loss(cx.rng(self.errors), sent, bit_error);
+        let fate = self.state.draw_loss(cx.rng(self.errors), sent, bit_error, self.gap.as_mut());
         self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
     }
 

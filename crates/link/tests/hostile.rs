@@ -8,8 +8,8 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Purpose, Size, World};
 use bentpipe_link::{
     Access, Capacity, CapacityTrace, Change, Channel, Codel, Dama, DirectionSpec, Discipline, Dynamics,
-    Errors, FqCodel, GilbertElliott, Handover, IdleRelease, Longer, Mtu, Orbit, Outages, Pass, Queue,
-    Recorded, Slots,
+    Errors, FqCodel, GilbertElliott, Handover, IdleRelease, Longer, LossDraw, Mtu, Orbit, Outages, Pass,
+    Queue, Recorded, Slots,
 };
 use proptest::option::of;
 use proptest::prelude::*;
@@ -122,12 +122,14 @@ fn base() -> impl Strategy<Value = DirectionSpec> {
     let longer = prop_oneof![Just(Longer::Refuse), Just(Longer::Fragment)];
     let mtu = (prop_oneof![8 => 68_u16..2000, 1 => any::<u16>()], longer)
         .prop_map(|(bytes, longer)| Mtu { bytes, longer });
-    (bps(), duration(), 0_u64..50, probability(), probability(), of(mtu)).prop_map(
-        |(bps, delay, framing, loss, ber, mtu)| DirectionSpec {
+    let draw = prop_oneof![Just(LossDraw::Packet), Just(LossDraw::Gap)];
+    (bps(), duration(), 0_u64..50, (probability(), draw), probability(), of(mtu)).prop_map(
+        |(bps, delay, framing, (loss, loss_draw), ber, mtu)| DirectionSpec {
             rate: rate(bps),
             delay,
             framing: Size(framing),
             loss,
+            loss_draw,
             ber,
             mtu,
             ..rig::base()
@@ -224,7 +226,9 @@ fn link(base: &DirectionSpec, dynamics: &Dynamics, discipline: Discipline, capac
     };
     let channel = if dynamics.is_constant() {
         let errors = errors(&mut world);
-        Channel::new(base.rate, base.delay, base.framing, Some(errors)).with_mtu(base.mtu)
+        Channel::new(base.rate, base.delay, base.framing, Some(errors))
+            .with_mtu(base.mtu)
+            .with_loss_draw(base.loss_draw)
     } else {
         Channel::varying(base, dynamics, "link", &mut world)
     };

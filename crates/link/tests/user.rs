@@ -7,7 +7,7 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Size};
 use bentpipe_link::{
     Access, Acm, Capacity, CapacityTrace, Change, Dama, DirectionSpec, Dynamics, Fade, FadeEffect,
-    FadeSource, IdleRelease, Orbit, Pass, UserChanges,
+    FadeSource, IdleRelease, LossDraw, Orbit, Pass, UserChanges,
 };
 use rig::{Rig, base, chance, ms, rate};
 
@@ -59,8 +59,14 @@ fn a_change_at_the_instant_of_a_begin_holds_for_it() {
 #[test]
 fn fractions_of_nanoseconds_are_carried_over_a_change_that_changes_nothing() {
     let awkward = DirectionSpec { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ..base() };
-    let mut changed = Rig::constant(&awkward, Capacity::Packets(500), 3);
-    let mut left_alone = Rig::constant(&awkward, Capacity::Packets(500), 3);
+    for draw in [LossDraw::Packet, LossDraw::Gap] {
+        carried_over(&DirectionSpec { loss_draw: draw, ..awkward.clone() });
+    }
+}
+
+fn carried_over(awkward: &DirectionSpec) {
+    let mut changed = Rig::constant(awkward, Capacity::Packets(500), 3);
+    let mut left_alone = Rig::constant(awkward, Capacity::Packets(500), 3);
     for i in 0..2000_u64 {
         let at = Instant(i * 4_500_000 + i * i % 17 * 250_000);
         let size = 40 + (i * 37 % 1461) as u32;

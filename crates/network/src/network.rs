@@ -1,5 +1,6 @@
 //! The network: nodes, wires, one event queue, and the present time.
 
+use crate::forward::FastForward;
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{ChainNode, WireEnd, Wires};
 use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, Slot, World};
@@ -24,7 +25,9 @@ pub struct Network {
     /// access them.
     pub world: World,
     now: Instant,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
+    /// The search for repetitions, if they are skipped.
+    pub(crate) forward: Option<Box<FastForward>>,
     wires: Wires,
     /// The slice of time for which memory was read ahead, and whether it has many events.
     touched: u64,
@@ -387,6 +390,9 @@ impl Network {
             }
             if stop(self) {
                 return;
+            }
+            if self.forward.is_some() {
+                self.consider(wake.node, until);
             }
         }
         self.now = self.now.max(until);

@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub(crate) reader: ReaderState,
     /// Earliest wake-up requested and not yet received.
     pub(crate) armed: Instant,
+    /// That wake-up comes last: it is for a timer that most often has moved on when it is due.
+    pub(crate) rests: bool,
     /// When an application wants to run again.
     pub(crate) app_at: Instant,
 }
@@ -27,7 +29,7 @@ pub struct Endpoint {
 impl Endpoint {
     pub(crate) const fn new(conn: Connection, writer: Writer, reader: Reader) -> Self {
         let reader = ReaderState::new(reader);
-        Self { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER }
+        Self { conn, writer, reader, armed: Instant::NEVER, rests: false, app_at: Instant::NEVER }
     }
 
     /// See [`crate::Host::touch`].
@@ -51,7 +53,12 @@ impl Endpoint {
         let deadline = self.conn.deadline_before(known).unwrap_or(known);
         if deadline < self.armed {
             self.armed = deadline;
-            cx.wake(slot, deadline);
+            self.rests = self.app_at > deadline && self.conn.rests();
+            if self.rests {
+                cx.wake_last(slot, deadline);
+            } else {
+                cx.wake(slot, deadline);
+            }
         }
     }
 }
@@ -75,6 +82,11 @@ impl ConnectionTable {
     #[inline]
     pub(crate) fn get_mut(&mut self, i: usize) -> Option<&mut Endpoint> {
         if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1)?.as_mut() }
+    }
+
+    /// All places in order of their indices; in an empty one there is none.
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = Option<&mut Endpoint>> {
+        core::iter::once(self.first.as_mut()).chain(self.more.iter_mut().map(Option::as_mut))
     }
 
     fn get(&self, i: usize) -> Option<&Endpoint> {

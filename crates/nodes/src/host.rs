@@ -11,7 +11,7 @@ use bentpipe_base::{
 use bentpipe_tcp::{
     Config, Connection, Icmp, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Accepts connections.
@@ -43,19 +43,27 @@ pub struct ConnectRequest {
 /// A host with one network port.
 #[derive(Debug, Default)]
 pub struct Host {
-    addr: Addr,
-    ends: ConnectionTable,
-    listeners: BTreeMap<u16, Listener>,
-    planned: Vec<Option<(Instant, ConnectRequest)>>,
-    isn: RngSlot,
-    jitter: Option<RngSlot>,
+    pub(crate) addr: Addr,
+    pub(crate) ends: ConnectionTable,
+    /// By port, sorted. A map would need ten times the memory for the one listener that most hosts have.
+    pub(crate) listeners: Vec<(u16, Listener)>,
+    pub(crate) planned: Vec<Option<(Instant, ConnectRequest)>>,
+    pub(crate) isn: RngSlot,
+    pub(crate) jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
-    held: VecDeque<(Instant, Pkt)>,
+    pub(crate) held: VecDeque<(Instant, Pkt)>,
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
-    udp: Option<Box<Datagrams>>,
+    pub(crate) udp: Option<Box<Datagrams>>,
     /// Peers to which SYNs hide their request for a rate.
-    peers: Peers<Addr>,
+    pub(crate) peers: Peers<Addr>,
+}
+
+/// Makes room for one element if there is none yet: most hosts need no more, and the default is room for four.
+fn reserve_one<T>(of: &mut Vec<T>) {
+    if of.capacity() == 0 {
+        of.reserve_exact(1);
+    }
 }
 
 /// Slots below this belong to connections; this plus a port is the slot of the source of datagrams at that
@@ -74,12 +82,19 @@ impl Host {
 
     /// Accepts connections to `port`.
     pub fn listen(&mut self, port: u16, listener: Listener) {
-        self.listeners.insert(port, listener);
+        match self.listeners.binary_search_by_key(&port, |l| l.0) {
+            Ok(i) => self.listeners[i].1 = listener,
+            Err(i) => {
+                reserve_one(&mut self.listeners);
+                self.listeners.insert(i, (port, listener));
+            }
+        }
     }
 
     /// Opens a connection at `at`.
     pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, call: ConnectRequest) {
         cx.wake(Slot(PLANNED + self.planned.len() as u32), at);
+        reserve_one(&mut self.planned);
         self.planned.push(Some((at, call)));
     }
 
@@ -194,7 +209,8 @@ impl Host {
     }
 
     fn unknown(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        let listener = self.listeners.get(&packet.dport);
+        let place = self.listeners.binary_search_by_key(&packet.dport, |l| l.0);
+        let listener = place.ok().map(|i| &self.listeners[i].1);
         let answer = if listener.is_some() { reset_in_listen } else { reset_for };
         let offer = listener.and_then(|l| {
             let offer = Offer::new(&packet, Arc::clone(&l.config))?;

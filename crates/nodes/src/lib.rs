@@ -4,6 +4,7 @@ pub mod app;
 mod ends;
 pub mod host;
 pub mod middlebox;
+mod moved;
 mod peers;
 pub mod router;
 pub mod udp;

@@ -62,4 +62,16 @@ impl InstrumentReport {
         let columns = columns.iter().map(|c| (*c).to_owned()).collect();
         Self { name: name.to_owned(), kind: kind.to_owned(), columns, rows: Vec::new() }
     }
+
+    /// Goodput in bit/s that is reached in this share of the intervals; `None` if this does not measure it,
+    /// or if there are too few intervals to tell.
+    pub(crate) fn exceeded(&self, share: f64) -> Option<f64> {
+        let column = self.columns.iter().position(|column| column == "goodput_bytes_per_s")?;
+        let mut values: Vec<f64> = self.rows.iter().filter_map(|row| row.get(column).copied()).collect();
+        values.sort_by(f64::total_cmp);
+        let below = values.len() as f64 * (1.0 - share);
+        // as many as this may be below; a share of less than an interval is unknown
+        let index = (below + 1e-9) as usize;
+        values.get(index).filter(|_| index > 0).map(|bytes| bytes * 8.0)
+    }
 }

@@ -98,9 +98,12 @@ macro_rules! router {
 
 /// Every metric.
 #[rustfmt::skip]
-const METRICS: [Row; 56] = [
+const METRICS: [Row; 59] = [
     row("goodput", Flow(|f| Some(f.goodput_bps)), Sum, Rate, "goodput"),
     row("arrived", Flow(|f| f.arrived_bps), Sum, Rate, "rate at which new payload arrived"),
+    row("available_99", Run(|r| r.exceeded(0.99)), Mean, Rate, "goodput exceeded for 99 % of the time"),
+    row("available_99_9", Run(|r| r.exceeded(0.999)), Mean, Rate, "goodput exceeded for 99.9 % of the time"),
+    row("available_99_99", Run(|r| r.exceeded(0.9999)), Mean, Rate, "goodput exceeded for 99.99 % of the time"),
     row("jain", Run(|r| r.total.jain), Mean, Ratio, "Jain's fairness index"),
     row("simulated", Run(|r| Some(r.simulated_s)), Mean, Seconds, "simulated time"),
     row("established", tcp!(established_s), Last, Seconds, "end of the handshake"),

@@ -100,6 +100,11 @@ pub enum ReadError {
 }
 
 impl Report {
+    /// Goodput in bit/s that is reached for this share of the time, by the first instrument that measures it.
+    pub(crate) fn exceeded(&self, share: f64) -> Option<f64> {
+        self.instruments.iter().find_map(|instrument| instrument.exceeded(share))
+    }
+
     /// Creates a report of `flows` with their totals. All other fields are empty.
     pub fn new(scenario: &str, flows: Vec<FlowReport>) -> Self {
         Self {

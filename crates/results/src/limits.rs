@@ -51,7 +51,7 @@ struct Course {
 /// Returns what must be recorded for the lines below the headline: as little as they need, so that a run
 /// takes no longer.
 pub fn record_for_lines(scenario: &Scenario) -> RecordOptions {
-    let fine = RecordOptions { sequences: 0, ..RecordOptions::default() };
+    let fine = RecordOptions { sequences: 0, round_trips: false, ..RecordOptions::default() };
     // a run that ends with its flows may be much shorter than its scenario allows
     match scenario.stop {
         Stop::Finished => fine,

@@ -7,6 +7,7 @@ use bentpipe_base::{Duration, Instant, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
 pub use bentpipe_nodes::{Pattern, Reader, WhenRefused};
 use bentpipe_tcp::{AskConfig, Config};
+use std::sync::Arc;
 
 /// One fully resolved experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,9 +283,9 @@ pub struct FlowSpec {
     /// Index of the host that receives.
     pub to: usize,
     /// TCP configuration of the sender.
-    pub sender: Config,
+    pub sender: Arc<Config>,
     /// TCP configuration of the receiver.
-    pub receiver: Config,
+    pub receiver: Arc<Config>,
     /// Sending application.
     pub app: App,
     /// What only flows of datagrams have.

@@ -29,11 +29,15 @@ pub struct RecordOptions {
     pub every: Duration,
     /// Number of TCP flows with time-sequence plots.
     pub sequences: usize,
+    /// Mean round-trip times, which need every packet: nothing is skipped then.
+    pub round_trips: bool,
+    /// Nothing is skipped. The results are the same.
+    pub each_packet: bool,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        Self { every: Duration::from_millis(10), sequences: 1 }
+        Self { every: Duration::from_millis(10), sequences: 1, round_trips: true, each_packet: false }
     }
 }
 
@@ -126,7 +130,7 @@ impl Sampler {
             flows: vec![PreviousCounters::default(); flows.len()],
             links: vec![LinkStats::default(); links.len()],
             record: Record { every, flows, links, ..Record::default() },
-            recorder: Rc::new(RefCell::new(Recorder::new(&followed, exchanges))),
+            recorder: Rc::new(RefCell::new(Recorder::new(&followed, exchanges, observe.round_trips))),
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct FollowedFlow {
 pub(crate) struct Recorder {
     /// Sum in milliseconds and number of RTT samples since the last call of `take_rtt`, by host and port.
     round_trips: BTreeMap<(NodeId, u16), (f64, u32)>,
+    wants_round_trips: bool,
     followed: Vec<SequenceRecorder>,
     exchanges: Vec<ExchangeRecorder>,
 }
@@ -48,13 +49,18 @@ struct SequenceRecorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(followed: &[FollowedFlow], exchanges: Vec<ExchangeRecorder>) -> Self {
+    pub(crate) fn new(
+        followed: &[FollowedFlow],
+        exchanges: Vec<ExchangeRecorder>,
+        round_trips: bool,
+    ) -> Self {
         let start = |who: &FollowedFlow| SequenceRecorder {
             who: *who,
             sequence: Sequence { flow: who.flow, ..Sequence::default() },
             ..SequenceRecorder::default()
         };
-        Self { followed: followed.iter().map(start).collect(), exchanges, ..Self::default() }
+        let followed = followed.iter().map(start).collect();
+        Self { followed, exchanges, wants_round_trips: round_trips, ..Self::default() }
     }
 
     /// Mean RTT of a connection in milliseconds since the last call.
@@ -80,7 +86,8 @@ impl Recorder {
 impl Sink for Recorder {
     fn mask(&self) -> Mask {
         let packets = !self.followed.is_empty() || !self.exchanges.is_empty();
-        if packets { Mask::ROUND_TRIPS.with(Mask::PACKETS) } else { Mask::ROUND_TRIPS }
+        let wanted = |wanted, mask| if wanted { mask } else { Mask::default() };
+        wanted(packets, Mask::PACKETS).with(wanted(self.wants_round_trips, Mask::ROUND_TRIPS))
     }
 
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {

@@ -10,7 +10,7 @@ use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Duration, Instant, NodeId, Size};
 use bentpipe_report::{FlowReport, InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Least simulated time between two questions of [`run_while`].
@@ -20,7 +20,20 @@ const MOST_PAUSES: u64 = 1_000_000;
 
 /// Runs `scenario` to its end.
 pub fn run(scenario: &Scenario) -> Report {
-    observe(scenario, None, None, |_| None).expect("nothing stops it").0
+    observe(scenario, Watch::default(), |_| None).expect("nothing stops it").0
+}
+
+/// Runs `scenario` to its end; also returns how many repetitions were skipped.
+pub fn run_skipping(scenario: &Scenario) -> (Report, u64) {
+    let skipped = Cell::new(0);
+    let watch = Watch { skipped: Some(&skipped), ..Watch::default() };
+    (observe(scenario, watch, |_| None).expect("nothing stops it").0, skipped.get())
+}
+
+/// Runs `scenario` to its end without skipping what repeats itself. The report is the same, to the byte.
+pub fn run_each_packet(scenario: &Scenario) -> Report {
+    let watch = Watch { each_packet: true, ..Watch::default() };
+    observe(scenario, watch, |_| None).expect("nothing stops it").0
 }
 
 /// Runs `scenario`, and records it if there is a `watch`. `go_on` is called after every 100 ms of
@@ -31,7 +44,7 @@ pub fn run_while(
     watch: Option<&RecordOptions>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<(Report, Option<Record>)> {
-    observe(scenario, watch, Some(go_on), |_| None)
+    observe(scenario, Watch { record: watch, go_on: Some(go_on), ..Watch::default() }, |_| None)
 }
 
 /// A trace sink that its owner can access after the run.
@@ -43,21 +56,37 @@ pub fn run_recorded(
     watch: &RecordOptions,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
 ) -> (Report, Record) {
-    let (report, record) = observe(scenario, Some(watch), None, listen).expect("nothing stops it");
+    let watch = Watch { record: Some(watch), ..Watch::default() };
+    let (report, record) = observe(scenario, watch, listen).expect("nothing stops it");
     (report, record.unwrap_or_default())
+}
+
+/// How a run is watched.
+#[derive(Default)]
+struct Watch<'a> {
+    /// What is recorded.
+    record: Option<&'a RecordOptions>,
+    /// Asked whether to go on.
+    go_on: Option<&'a mut dyn FnMut() -> bool>,
+    /// Nothing is skipped.
+    each_packet: bool,
+    /// Told how many repetitions were skipped.
+    skipped: Option<&'a Cell<u64>>,
 }
 
 fn observe(
     scenario: &Scenario,
-    watch: Option<&RecordOptions>,
-    go_on: Option<&mut dyn FnMut() -> bool>,
+    watch: Watch<'_>,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
 ) -> Option<(Report, Option<Record>)> {
     let mut net = build(scenario);
+    if !watch.each_packet && !watch.record.is_some_and(|record| record.each_packet) {
+        net.sim.fast_forward();
+    }
     let mut watchers = Watchers {
-        sampler: watch.map(|w| Sampler::new(scenario, &net, w)),
+        sampler: watch.record.map(|w| Sampler::new(scenario, &net, w)),
         instruments: Instruments::new(scenario, &mut net),
-        pauses: Pauses::new(scenario.duration, go_on),
+        pauses: Pauses::new(scenario.duration, watch.go_on),
     };
     let sinks: Vec<SharedSink> =
         watchers.sampler.iter().map(|s| s.recorder.clone() as SharedSink).chain(listen(&net)).collect();
@@ -82,6 +111,7 @@ fn observe(
     let interval = measured_until.since(from);
     let rate = |(after, before): (&u64, &u64)| rate_bps(after - before, interval);
     let measured = [0, 1, 2].map(|i: usize| after[i].iter().zip(&before[i]).map(rate).collect());
+    watch.skipped.inspect(|skipped| skipped.set(net.sim.skipped()));
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
     Some((report_of(scenario, &mut net, &measured, instruments), record))

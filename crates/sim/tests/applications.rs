@@ -8,6 +8,7 @@ use bentpipe_report::Report;
 use bentpipe_scenario::{App, FlowSpec, Pattern, Reader, Scenario, Source, load};
 use bentpipe_sim::{RecordOptions, run, run_recorded};
 use bentpipe_tcp::Validation;
+use std::sync::Arc;
 
 /// Two hosts on one link of `rate` and `delay`; segments of 1000 B, every one acknowledged.
 fn scenario(rate: &str, delay: &str, app: App) -> Scenario {
@@ -86,10 +87,10 @@ fn a_request_larger_than_the_window_takes_its_round_trips_too() {
 #[test]
 fn thinking_long_costs_the_window_where_idle_windows_restart() {
     let mut s = web(300, 30_000, seconds(1000), 5);
-    s.flows[0].sender.validation = Validation::Restart;
+    Arc::make_mut(&mut s.flows[0].sender).validation = Validation::Restart;
     let restarted = run(&s).flows[0].tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap();
     assert!((2400.0..2401.0).contains(&restarted), "{restarted} ms");
-    s.flows[0].sender.validation = Validation::Keep;
+    Arc::make_mut(&mut s.flows[0].sender).validation = Validation::Keep;
     let kept = run(&s).flows[0].tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap();
     assert!((600.0..601.0).contains(&kept), "{kept} ms");
 }
@@ -99,7 +100,7 @@ fn thinking_long_costs_the_window_where_idle_windows_restart() {
 fn a_slow_reader_of_answers_holds_the_server() {
     let mut s = web(300, 3_000_000, Duration::ZERO, 1);
     s.flows[0].reader = Reader::Slow(bps(400_000));
-    s.flows[0].receiver.receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(64_000));
+    Arc::make_mut(&mut s.flows[0].receiver).receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(64_000));
     let report = run(&s);
     let flow = &report.flows[0];
     let took = flow.tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap() / 1e3;
@@ -113,7 +114,7 @@ fn typing(nagle: bool) -> Report {
     let mut s =
         scenario("1 Gbit/s", "300 ms", App::Telnet { size: Size(1), gap: Duration::from_millis(200) });
     s.duration = seconds(4000);
-    s.flows[0].sender.nagle = nagle;
+    Arc::make_mut(&mut s.flows[0].sender).nagle = nagle;
     run(&s)
 }
 
@@ -252,7 +253,7 @@ fn parallel() -> Scenario {
     let one = FlowSpec { group: Some("file".into()), ..s.flows[0].clone() };
     s.flows = (1..=4).map(|n| FlowSpec { name: format!("file{n}"), ..one.clone() }).collect();
     for flow in &mut s.flows {
-        flow.receiver.receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(50_000));
+        Arc::make_mut(&mut flow.receiver).receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(50_000));
     }
     s
 }

@@ -67,7 +67,8 @@ fn a_run_that_is_told_to_stop_asks_no_more_and_has_no_report() {
 fn times_of_losses_do_not_depend_on_the_samples() {
     let scenario = sharing();
     let dropped = |every| {
-        let (_, record) = run_recorded(&scenario, &RecordOptions { every, sequences: 1 }, |_| None);
+        let (_, record) =
+            run_recorded(&scenario, &RecordOptions { every, ..RecordOptions::default() }, |_| None);
         let points = record.sequences[0].points.iter();
         points.filter(|p| p.kind == SequenceKind::Dropped).copied().collect::<Vec<_>>()
     };

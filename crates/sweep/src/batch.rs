@@ -2,9 +2,8 @@
 //! the making of some of them. [`crate::sweep`] then finds them there, and writes the tables.
 
 use crate::error::{Error, file_error};
-use crate::key::run_key;
 use crate::manifest::is_of_another_version;
-use crate::plan::{Job, Plan, cell_at};
+use crate::plan::{Job, LastCell, Plan, cell_at};
 use crate::store::{Course, Store};
 use crate::threads;
 use bentpipe_sim::run_while;
@@ -74,15 +73,15 @@ pub fn make(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<usize, Error> {
     let store = Store::open(out)?;
-    let mut made = 0;
-    for (cell, seed) in runs {
-        let scenario = job.load(&cell_at(&job.spec.axes, *cell), Some(*seed))?;
-        let key = run_key(&scenario);
+    let (mut made, last) = (0, LastCell::default());
+    for &(cell, seed) in runs {
+        let load = || job.load(&cell_at(&job.spec.axes, cell), Some(seed));
+        let (scenario, key) = last.run(cell, seed, load)?;
         if store.read(&key).is_some() {
             continue;
         }
         let Some((report, _)) = run_while(&scenario, None, go_on) else { break };
-        store.write(&key, &report, &Course::new())?;
+        store.write(&key, report, &Course::new())?;
         made += 1;
     }
     Ok(made)

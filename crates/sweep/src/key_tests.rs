@@ -1,6 +1,6 @@
 //! Changes a scenario with all features one key at a time: each that affects results changes the key.
 
-use super::{run_key, run_key_with};
+use super::{CellKey, run_key};
 use bentpipe_scenario::{Files, Scenario, Source, load_with, to_toml};
 use std::collections::BTreeSet;
 
@@ -39,6 +39,7 @@ const CHANGES: &[(&str, &str)] = &[
     // links
     ("name = \"a1\"\nfrom", "name = \"a1\"\nreverse_name = \"back\"\nfrom"),
     ("framing = \"4 B\"", "framing = \"5 B\""),
+    ("framing = \"4 B\"", "framing = \"4 B\"\nloss_draw = \"gap\""),
     ("buffer = \"1000 packets\"", "buffer = \"1001 packets\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 kB\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"pushout\""),
@@ -325,6 +326,9 @@ fn a_trace_counts_by_what_is_in_it() {
 #[test]
 fn a_version_with_other_results_has_other_keys() {
     let scenario = loads(RICH, &[]);
-    assert_eq!(run_key(&scenario), run_key_with(bentpipe_sim::FINGERPRINTS, &scenario));
-    assert_ne!(run_key(&scenario), run_key_with("other", &scenario));
+    assert_eq!(
+        run_key(&scenario),
+        CellKey::with(bentpipe_sim::FINGERPRINTS, &scenario).of_run(scenario.seed)
+    );
+    assert_ne!(run_key(&scenario), CellKey::with("other", &scenario).of_run(scenario.seed));
 }

@@ -98,7 +98,7 @@ pub fn sweep(job: &Job<'_>, out: &Path, pictures: Formats, tell: Tell<'_>) -> Re
         summary.already_stored += kept;
         // one run of every cell first: their times tell how long the others will take
         missing.sort_by_key(|run| run.seed != plan.base);
-        let make = |run: &&Run| store.write(&run.key, &execute_run(job, &plan, run)?, &Course::new());
+        let make = |run: &&Run| store.write(&run.key, execute_run(job, &plan, run)?, &Course::new());
         tracker.announce(kept, missing.iter().map(|r| r.cell));
         make_all(&pool, &missing, |run| run.cell, make, &tracker)?;
         summary.executed += missing.len();
@@ -122,8 +122,9 @@ fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<Report, Error> {
 
 /// Returns the scenario of a run.
 fn planned(job: &Job<'_>, plan: &Plan, run: &Run) -> Result<bentpipe_scenario::Scenario, Error> {
-    let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
-    check_key(&key::run_key(&scenario), &run.key)?;
+    let load = || job.load(&plan.cells[run.cell], Some(run.seed));
+    let (scenario, key) = plan.last.run(run.cell, run.seed, load)?;
+    check_key(&key, &run.key)?;
     Ok(scenario)
 }
 

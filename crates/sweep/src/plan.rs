@@ -1,7 +1,7 @@
 //! The runs of a sweep, in the order of cells and seeds.
 
 use crate::error::{Error, metric_error};
-use crate::key::run_key;
+use crate::key::CellKey;
 use crate::manifest::{Manifest, ManifestRun};
 use crate::store::{Store, missing_run_error};
 use bentpipe_report::Metric;
@@ -9,6 +9,7 @@ use bentpipe_scenario::{Files, Scenario, Source, SweepSpec, load_with};
 use bentpipe_sim::report::names;
 use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 100_000;
@@ -113,6 +114,38 @@ pub(crate) struct Run {
     pub(crate) key: String,
 }
 
+/// The cell that was loaded last. Most runs that begin one after the other are of one cell, and reading a
+/// scenario may take longer than a short run.
+#[derive(Default)]
+pub(crate) struct LastCell(Mutex<Option<LoadedCell>>);
+
+type LoadedCell = (usize, Arc<(Scenario, CellKey)>);
+
+impl LastCell {
+    /// Returns the scenario of a run, and the run's name in the store.
+    pub(crate) fn run(
+        &self,
+        cell: usize,
+        seed: u64,
+        load: impl FnOnce() -> Result<Scenario, Error>,
+    ) -> Result<(Scenario, String), Error> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_cell = match &*last {
+            Some((of, loaded)) if *of == cell => Arc::clone(loaded),
+            _ => {
+                let scenario = load()?;
+                let key = CellKey::of(&scenario);
+                let loaded = Arc::new((scenario, key));
+                *last = Some((cell, Arc::clone(&loaded)));
+                loaded
+            }
+        };
+        drop(last);
+        let (scenario, key) = &*of_cell;
+        Ok((Scenario { seed, ..scenario.clone() }, key.of_run(seed)))
+    }
+}
+
 pub(crate) struct Plan {
     /// Axis values of each cell.
     pub(crate) cells: Vec<Vec<String>>,
@@ -122,6 +155,8 @@ pub(crate) struct Plan {
     /// Seed of the first run of each cell.
     pub(crate) base: u64,
     spec: SweepSpec,
+    /// For [`crate::planned`].
+    pub(crate) last: LastCell,
     metrics: Vec<Metric>,
     pub(crate) title: String,
     /// Values per cell of the metric whose precision is required, and the number of runs they cover.
@@ -150,6 +185,7 @@ impl Plan {
             counts: vec![0; n],
             base: first.seed,
             spec,
+            last: LastCell::default(),
             metrics,
             title: first.title,
             measured: (vec![Vec::new(); n], 0),
@@ -174,13 +210,16 @@ impl Plan {
         let (cells, metrics) = (&self.cells, &self.metrics);
         let named: Vec<Result<(), Error>> = self
             .runs
-            .par_iter_mut()
-            .filter(|run| run.key.is_empty())
-            .map(|run| {
-                let scenario = job.load(&cells[run.cell], Some(run.seed))?;
+            .par_chunk_by_mut(|one, next| one.cell == next.cell)
+            .filter(|runs| runs.iter().any(|run| run.key.is_empty()))
+            .map(|runs| {
+                let scenario = job.load(&cells[runs[0].cell], Some(runs[0].seed))?;
                 let names = names(&scenario);
                 metrics.iter().try_for_each(|m| m.check(&names).map_err(|e| metric_error(m.text(), e)))?;
-                run.key = run_key(&scenario);
+                let key = CellKey::of(&scenario);
+                for run in runs {
+                    run.key = key.of_run(run.seed);
+                }
                 Ok(())
             })
             .collect();

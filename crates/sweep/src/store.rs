@@ -7,7 +7,8 @@
 use crate::error::{Error, file_error};
 use bentpipe_report::Report;
 use rustix::fs::{FlockOperation, flock};
-use serde_json::{Value, json};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -19,6 +20,15 @@ pub(crate) type Course = BTreeMap<String, Vec<Option<f64>>>;
 
 /// Suffix of files that are being written.
 const UNFINISHED: &str = ".unfinished";
+
+/// The second line of a run's file.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Stored<K, R, C> {
+    key: K,
+    report: R,
+    #[serde(default)]
+    course: C,
+}
 
 pub(crate) struct Store {
     folder: PathBuf,
@@ -57,7 +67,7 @@ impl Store {
     /// Returns the text of a valid run.
     pub(crate) fn read_text(&self, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        parse_run(&text, key).map(|_| text)
+        parse_run::<IgnoredAny>(&text, key).map(|_| text)
     }
 
     pub(crate) fn read(&self, key: &str) -> Option<Report> {
@@ -67,21 +77,15 @@ impl Store {
     /// Returns a run and its course, which is empty if it was not recorded.
     pub(crate) fn read_with_course(&self, key: &str) -> Option<(Report, Course)> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        let mut body = parse_run(&text, key)?;
-        let course = body.get_mut("course").map(Value::take);
-        let course = course.map(serde_json::from_value).transpose().ok()?.unwrap_or_default();
-        Some((serde_json::from_value(body["report"].take()).ok()?, course))
+        let Stored { report, course, .. } = parse_run(&text, key)?;
+        Some((report, course))
     }
 
-    pub(crate) fn write(&self, key: &str, report: &Report, course: &Course) -> Result<(), Error> {
-        let mut value = serde_json::to_value(report).unwrap_or_default();
-        if let Some(object) = value.as_object_mut() {
-            // fields that the key does not cover, and series of instruments, which are long
-            for name in ["scenario", "parameters", "instruments"] {
-                object.remove(name);
-            }
-        }
-        self.write_text(key, &format_run(key, &value, course))
+    pub(crate) fn write(&self, key: &str, report: Report, course: &Course) -> Result<(), Error> {
+        // without fields that the key does not cover, and series of instruments, which are long
+        let (scenario, parameters, instruments) = Default::default();
+        let report = Report { scenario, parameters, instruments, ..report };
+        self.write_text(key, &format_run(&Stored { key, report: &report, course }))
     }
 
     pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
@@ -97,24 +101,20 @@ pub(crate) fn missing_run_error(key: &str) -> Error {
 }
 
 /// Returns the contents of a run's file.
-fn format_run(key: &str, report: &Value, course: &Course) -> String {
-    let mut body = json!({ "key": key, "report": report });
-    if !course.is_empty() {
-        body["course"] = json!(course);
-    }
-    let body = body.to_string();
+fn format_run(run: &Stored<&str, impl Serialize, &Course>) -> String {
+    let body = serde_json::to_string(run).unwrap_or_default();
     format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
 }
 
 /// Returns the body of a run's file if it is whole and that of `key`.
-fn parse_run(text: &str, key: &str) -> Option<Value> {
+fn parse_run<R: DeserializeOwned>(text: &str, key: &str) -> Option<Stored<String, R, Course>> {
     let (hash, body) = text.split_once('\n')?;
     let body = body.strip_suffix('\n')?;
     if blake3::hash(body.as_bytes()).to_hex().as_str() != hash {
         return None;
     }
-    let value: Value = serde_json::from_str(body).ok()?;
-    (value.get("key")?.as_str()? == key).then_some(value)
+    let run: Stored<String, R, Course> = serde_json::from_str(body).ok()?;
+    (run.key == key).then_some(run)
 }
 
 /// Writes a file atomically. Once this returns, the file also survives a power failure.
@@ -173,8 +173,10 @@ mod tests {
 
     #[test]
     fn torn_and_foreign_files_are_not_trusted() {
-        let good = format_run("k", &json!({ "a": 1 }), &Course::new());
-        assert_eq!(parse_run(&good, "k"), Some(json!({ "key": "k", "report": { "a": 1 } })));
+        let parse_run = parse_run::<serde_json::Value>;
+        let (report, course) = (serde_json::json!({ "a": 1 }), Course::new());
+        let good = format_run(&Stored { key: "k", report: &report, course: &course });
+        assert_eq!(parse_run(&good, "k"), Some(Stored { key: "k".to_owned(), report, course }));
         assert_eq!(parse_run(&good, "other"), None);
         for n in 0..good.len() {
             assert_eq!(parse_run(&good[..n], "k"), None, "{n}");

@@ -14,6 +14,7 @@ use crate::probes::{DuplicateAck, ProbeAnswer};
 use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
+use crate::told::Call;
 use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::trace::{Event as Trace, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
@@ -250,7 +251,9 @@ impl Connection {
     #[inline]
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = (self.board.flight(), 2 * self.mss());
-        self.rtt.take(rtt, (self.board.una(), self.board.next()), per_round);
+        let (una, next) = (self.board.una(), self.board.next());
+        self.note(Call::RoundTrip { rtt, una, next, per_round });
+        self.rtt.take(rtt, (una, next), per_round);
         self.stats.rtt.record(rtt);
     }
 
@@ -269,12 +272,9 @@ impl Connection {
 
     #[inline]
     pub(crate) fn advance_round(&mut self) -> bool {
-        let ended = self.board.una() >= self.round.end;
-        if ended {
-            self.round.number += 1;
-            self.round.end = self.board.next().max(self.board.una() + 1);
-        }
-        ended
+        let (una, next) = (self.board.una(), self.board.next());
+        self.note(Call::Round { una, next });
+        self.round.advance(una, next)
     }
 
     fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary) -> RecoveryResult {
@@ -331,7 +331,7 @@ impl Connection {
         let newreno =
             !self.linux() && self.recovery.episode() == Episode::Fast && !self.recovery.detection().by_sack();
         if self.board.is_empty() {
-            self.timers.stop(Timer::Retransmit);
+            self.stop_retransmit_timer(cx.now);
             self.timers.stop(Timer::TailProbe);
         } else if finding.restart_timer
             || (digest.acked > 0 && !newreno)
@@ -351,7 +351,14 @@ impl Connection {
 
     #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
+        self.note(Call::Restart { now, stops: false });
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+    }
+
+    #[inline]
+    pub(crate) fn stop_retransmit_timer(&mut self, now: Instant) {
+        self.note(Call::Restart { now, stops: true });
+        self.timers.stop(Timer::Retransmit);
     }
 
     /// Handles the expiry of RACK's reordering timer.

@@ -4,6 +4,7 @@
 //! retransmission in flight. The bytes of each kind are counted, so `pipe` (RFC 6675, section 4) is a
 //! subtraction. The recovery module, not this one, decides which segments are lost.
 
+mod moved;
 mod searches;
 
 use crate::delivery::{DeliveryRate, Snapshot};
@@ -186,6 +187,10 @@ impl Scoreboard {
     pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot) {
         assert!(end > self.next, "a new segment moves next forward");
         self.next = end;
+        if self.segs.len() == self.segs.capacity() {
+            // by a quarter: doubling, as by default, leaves a third unused with thousands of connections
+            self.segs.reserve_exact((self.segs.len() / 4).max(4));
+        }
         self.segs.push_back(Sent { end, sent_at, snapshot, ..Sent::default() });
     }
 

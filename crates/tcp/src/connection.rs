@@ -97,6 +97,18 @@ pub(crate) struct Round {
     pub(crate) end: u64,
 }
 
+impl Round {
+    /// Data up to `una` is acknowledged and up to `next` sent. True if the round has ended.
+    pub(crate) fn advance(&mut self, una: u64, next: u64) -> bool {
+        let ended = una >= self.end;
+        if ended {
+            self.number += 1;
+            self.end = next.max(una + 1);
+        }
+        ended
+    }
+}
+
 /// Timestamps (RFC 7323).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimestampClock {
@@ -268,6 +280,13 @@ impl Connection {
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.timers.earliest()
+    }
+
+    /// True if the next deadline is that of a timer that runs in case nothing comes, and most often moves on.
+    pub fn rests(&self) -> bool {
+        use Timer::{Alive, DelayedAck, Persist, Retransmit, TailProbe};
+        let timer = self.timers.next().map(|(_, timer)| timer);
+        timer.is_some_and(|timer| matches!(timer, Retransmit | TailProbe | Persist | DelayedAck | Alive))
     }
 
     /// True if `timer` need not be called before `at`; a false answer may be wrong.

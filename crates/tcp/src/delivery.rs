@@ -4,6 +4,7 @@
 //! been delivered, and when, at the time it was sent. Its acknowledgment gives a rate over the longer of the
 //! send interval and the ACK interval. Samples taken while the application limited the sender are marked.
 
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
 /// A rate at which the path delivered data.
@@ -52,7 +53,36 @@ pub struct DeliveryRate {
     prior: Option<(Snapshot, Instant)>,
 }
 
+impl Snapshot {
+    /// Visits the state; the bytes delivered are counted like the positions of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { delivered, delivered_at, first_sent, app_limited } = self;
+        walk.position(stream, delivered);
+        walk.time(delivered_at);
+        walk.time(first_sent);
+        walk.same(app_limited);
+    }
+}
+
 impl DeliveryRate {
+    /// Visits the state; the bytes delivered are counted like the positions of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { delivered, delivered_at, first_sent, app_limited_until, prior } = self;
+        walk.position(stream, delivered);
+        walk.past(delivered_at);
+        walk.past(first_sent);
+        walk.mark(stream, app_limited_until);
+        walk.same(&prior.is_some());
+        // of an end that sends nothing: that of its SYN
+        if let Some((Snapshot { delivered, delivered_at, first_sent, app_limited }, sent_at)) = prior {
+            walk.mark(stream, delivered);
+            for at in [delivered_at, first_sent, sent_at] {
+                walk.past(at);
+            }
+            walk.same(app_limited);
+        }
+    }
+
     /// Returns the bytes delivered so far.
     #[inline]
     pub const fn delivered(&self) -> u64 {

@@ -17,6 +17,7 @@ use crate::config::KeepAlive;
 use crate::connection::Connection;
 use crate::state::{Event, State};
 use crate::timers::Timer;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Cx, Instant};
 
 /// Times of the last activity.
@@ -31,6 +32,19 @@ pub(crate) struct PeerActivity {
 }
 
 impl PeerActivity {
+    /// Visits the state; `matters` with a user timeout or keep-alives.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, matters: bool) {
+        let Self { heard, progress, probes } = self;
+        for at in [heard, progress] {
+            if matters {
+                walk.time(at);
+            } else {
+                walk.past(at);
+            }
+        }
+        walk.same(probes);
+    }
+
     pub(crate) const fn new(now: Instant) -> Self {
         Self { heard: now, progress: now, probes: 0 }
     }

@@ -2,6 +2,7 @@
 //!
 //! At every moment exactly one cause keeps the sender from sending more; the clock adds up how long each did.
 
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// What keeps a sender from sending more.
@@ -61,6 +62,16 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
+    /// Visits the state. The times only add up.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>) {
+        let Self { current, since, spent, stopped } = self;
+        walk.same(&(*current as u8, *stopped));
+        walk.count(&mut since.0);
+        for time in spent {
+            walk.count(&mut time.0);
+        }
+    }
+
     /// Starts under [`Limit::Handshake`].
     pub const fn new(now: Instant) -> Self {
         Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; Limit::COUNT], stopped: false }

@@ -16,6 +16,7 @@
 
 use crate::connection::Connection;
 use crate::timers::Timer;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// Longest time that the cork holds a partial segment.
@@ -27,6 +28,15 @@ pub(crate) struct Cork {
     on: bool,
     /// Data up to here may be sent: it waited long enough, or the cork was removed.
     out: u64,
+}
+
+impl Cork {
+    /// Visits the state of a sender of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { on, out } = self;
+        walk.same(on);
+        walk.mark(stream, out);
+    }
 }
 
 impl Connection {

@@ -271,7 +271,7 @@ impl Connection {
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
         let packet = self.send_now(cx, idle.then_some(next + 1), 0);
-        self.timers.stop(Timer::Retransmit);
+        self.stop_retransmit_timer(cx.now);
         Some(packet)
     }
 

@@ -8,7 +8,7 @@ use crate::cc::{Episode, Path, Plan};
 use crate::config::JitterKind;
 use crate::connection::{Connection, JitterState};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
+use bentpipe_base::{Cx, Duration, Instant, Rate, Size, shift_fields};
 
 /// Pacing gain over window/SRTT for schemes that set no pace (as Linux: 2 in slow start, 1.2 later).
 const PACE_GAIN: (f64, f64) = (2.0, 1.2);
@@ -19,6 +19,10 @@ pub struct Pacer {
     /// When everything sent so far has drained.
     drained_at: Instant,
 }
+
+shift_fields!(Pacer {
+    past: drained_at;
+});
 
 impl Pacer {
     /// Returns when another segment may be sent; `burst` bytes may be sent ahead of the rate.

@@ -144,7 +144,7 @@ impl Connection {
         }
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
         if self.board.is_empty() {
-            self.timers.stop(Timer::Retransmit);
+            self.stop_retransmit_timer(now);
         } else {
             self.restart_retransmit_timer(now);
         }

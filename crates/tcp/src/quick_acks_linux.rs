@@ -21,6 +21,7 @@
 //! A full segment is the longest so far, 536 bytes at least; the kernel also notices that segments became
 //! shorter.
 
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// Most acknowledgments that are not delayed (TCP_MAX_QUICKACKS).
@@ -56,6 +57,15 @@ pub(crate) struct QuickAcks {
 }
 
 impl QuickAcks {
+    /// Visits the state of a receiver of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { left, last, pingpong, short, beyond: (gap, count), compressed } = self;
+        walk.same(&(*left, *pingpong));
+        walk.same(&[*short, *count, *compressed]);
+        walk.maybe_time(last);
+        walk.mark(stream, gap);
+    }
+
     /// Records that data arrived; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {

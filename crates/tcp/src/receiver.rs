@@ -8,6 +8,7 @@ use crate::config::DelayedAck;
 use crate::quick_acks_linux::QuickAcks;
 use crate::range_set::RangeSet;
 use crate::window::ReceiveWindow;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant, SackList, Seq};
 
 /// When the next acknowledgment is sent.
@@ -56,11 +57,32 @@ impl Receiver {
         Self { irs, next: 1, read: 1, window, delayed_ack, largest: 1, ..Self::default() }
     }
 
+    /// Visits the state of a receiver of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { irs: _, next, read, fin, out_of_order, recent, dsack, echo, window, .. } = self;
+        walk.position(stream, next);
+        walk.position(stream, read);
+        walk.expect(out_of_order.is_empty() && dsack.is_none(), "data beyond a gap");
+        walk.expect(fin.is_none() && echo.is_none(), "the end of a stream, or a probe");
+        for left in recent {
+            walk.mark(stream, left);
+        }
+        window.shift(walk, stream);
+        let Self { delayed_ack: _, due, unacked, largest, quick, compresses, .. } = self;
+        walk.same(&(matches!(due, AckDue::No), matches!(due, AckDue::Now)));
+        if let AckDue::By(at) = due {
+            walk.time(at);
+        }
+        walk.same(&(*unacked, *largest, *compresses));
+        quick.shift(walk, stream);
+    }
+
     /// See [`crate::Connection::touch_sender`].
     #[inline]
     pub(crate) const fn touch(&self) -> u64 {
         self.read ^ self.unacked ^ self.largest ^ self.out_of_order.is_empty() as u64
     }
+
     /// Returns the acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {

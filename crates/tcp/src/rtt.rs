@@ -9,6 +9,7 @@
 use crate::config::{RtoConfig, Stack};
 use crate::rtt_linux::LinuxVariance;
 use bentpipe_base::Duration;
+use bentpipe_base::shift::Walk;
 
 /// The estimator. Usable without a connection.
 #[derive(Clone, Debug)]
@@ -25,6 +26,26 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
+    /// Visits what samples that repeat themselves do not change.
+    pub(crate) fn shift_resting(&self, walk: &mut Walk<'_>) {
+        walk.same(&(self.backoff, self.min));
+    }
+
+    /// Visits what they change until it rests.
+    pub(crate) fn moving(&self, walk: &mut Walk<'_>) {
+        let Self { config: _, srtt, rttvar, rto, backoff: _, min: _, latest, linux } = self;
+        walk.same(&[*srtt, *rttvar, *rto, *latest]);
+        if let Some(linux) = linux {
+            walk.same(linux);
+        }
+    }
+
+    /// True if both states are alike; not for Linux, whose state has a position.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let state = |rtt: &Self| (rtt.srtt, rtt.rttvar, rtt.rto, rtt.latest, rtt.backoff, rtt.min);
+        self.linux.is_none() && state(self) == state(other)
+    }
+
     /// Creates the estimator of `stack`, without a sample.
     pub fn new(stack: Stack, config: RtoConfig) -> Self {
         Self {

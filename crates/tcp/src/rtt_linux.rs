@@ -9,6 +9,7 @@
 //!   for the sum.
 
 use bentpipe_base::Duration;
+use bentpipe_base::shift::Words;
 
 /// The deviation. All values are four times the mean deviation, in nanoseconds: what RFC 6298 calls 4 RTTVAR.
 #[derive(Clone, Debug)]
@@ -20,6 +21,13 @@ pub(crate) struct LinuxVariance {
     /// The round trip ends when data beyond this position is acknowledged: everything sent when it began.
     round_end: u64,
     least: u64,
+}
+
+impl Words for LinuxVariance {
+    /// The end of the round trip is a position, so this repeats itself only while nothing is sent.
+    fn words(&self, each: &mut dyn FnMut(u64)) {
+        [self.deviation, self.largest, self.rttvar, self.round_end, self.least].words(each);
+    }
 }
 
 impl LinuxVariance {

@@ -6,6 +6,7 @@
 //! and the payload of the last is not counted, so the rate is exact for a sender that sends at equal
 //! intervals.
 
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// Round trips after the handshake that do not count.
@@ -21,6 +22,15 @@ pub struct SteadyRate {
 }
 
 impl SteadyRate {
+    /// Visits the state. Until the steady state begins, the time since the handshake counts.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>) {
+        let Self { from, last: (at, start) } = self;
+        walk.expect(from.is_some() || at.0 == 0, "the start of a flow");
+        walk.same(from);
+        walk.count(&mut at.0);
+        walk.count(start);
+    }
+
     /// Records that payload from position `start` is sent at `now`; the handshake ended at `established`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, start: u64, established: Option<Instant>, rtt: Duration) {

@@ -1,6 +1,7 @@
 //! A connection's timers: each has at most one deadline, and the driver waits for the earliest.
 
 use bentpipe_base::Instant;
+use bentpipe_base::shift::{Shift, Walk};
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,14 @@ pub struct Timers {
 impl Default for Timers {
     fn default() -> Self {
         Self { at: [Instant::NEVER; COUNT], floor: Instant::NEVER }
+    }
+}
+
+impl Shift for Timers {
+    /// All but the retransmission timer.
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        let others = self.at.iter_mut().enumerate().filter(|(i, _)| *i != Timer::Retransmit as usize);
+        others.for_each(|(_, at)| walk.deadline(at));
     }
 }
 

@@ -20,7 +20,7 @@
 
 use crate::cc::{Episode, Path};
 use crate::connection::Connection;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, shift_fields};
 
 /// Fewest segments of a burst.
 const FEWEST: u64 = 2;
@@ -44,6 +44,11 @@ pub(crate) struct TsoBurst {
     /// It has more than one segment.
     many: bool,
 }
+
+shift_fields!(TsoBurst {
+    past: at;
+    same: left, many;
+});
 
 impl TsoBurst {
     /// True if the segment that is sent now is the last of several. It is told once.

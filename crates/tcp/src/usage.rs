@@ -9,6 +9,8 @@
 //!
 //! And RFC 5681, section 4.1, with `Validation::Restart`: idle for an RTO, restart from the initial window.
 
+use crate::told::{Call, Calls};
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 7661, section 4.4.3: the non-validated period.
@@ -26,13 +28,41 @@ pub struct WindowUsage {
     round_acked: u64,
     rounds: u32,
     /// When the window was last validated.
-    validated_at: Instant,
+    pub(crate) validated_at: Instant,
+    /// What the sender is told, while that is written down for fast-forward.
+    pub(crate) calls: Calls,
 }
 
 impl WindowUsage {
+    /// Visits the state of a sender of `stream`, but for when it was validated.
+    pub(crate) fn values(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { limited, most_out, until, pipe_ack, round_acked, rounds, validated_at: _, calls: _ } =
+            self;
+        walk.same(&(*limited, *most_out));
+        walk.position(stream, until);
+        walk.same(&(*pipe_ack, *round_acked));
+        walk.count_u32(rounds);
+    }
+
+    /// True if both states are alike, each relative to what is acknowledged.
+    pub(crate) fn is_like(&self, una: u64, other: &Self, others: u64) -> bool {
+        let state = |usage: &Self, una: u64| {
+            (usage.limited, usage.most_out, usage.until.wrapping_sub(una), usage.pipe_ack, usage.round_acked)
+        };
+        state(self, una) == state(other, others)
+    }
+
+    /// Since `before` the state has come round; it does so `cycles` times more, `bytes` in all.
+    pub(crate) fn come_round(&mut self, before: &Self, cycles: u64, bytes: u64) {
+        let rounds = u64::from(self.rounds.wrapping_sub(before.rounds));
+        self.rounds = self.rounds.wrapping_add((rounds * cycles) as u32);
+        self.until += bytes;
+    }
+
     /// Called after sending; `full` if the window kept the next segment from being sent.
     #[inline]
     pub fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
+        self.calls.note(Call::Sent { una, next, in_flight, full });
         if una >= self.until || full || (!self.limited && in_flight > self.most_out) {
             self.limited = full;
             self.most_out = in_flight;
@@ -48,13 +78,16 @@ impl WindowUsage {
 
     /// True if the window was the limit recently.
     #[inline]
-    pub const fn cwnd_limited(&self, cwnd: u64, slow_start: bool) -> bool {
-        self.limited || (slow_start && cwnd < 2 * self.most_out)
+    pub fn cwnd_limited(&mut self, cwnd: u64, slow_start: bool) -> bool {
+        let answer = self.limited || (slow_start && cwnd < 2 * self.most_out);
+        self.calls.note(Call::Limited { cwnd, slow_start, answer });
+        answer
     }
 
     /// Counts acknowledged bytes; `round_ended` closes a pipeACK sample.
     #[inline]
-    pub const fn on_ack(&mut self, acked: u64, round_ended: bool) {
+    pub fn on_ack(&mut self, acked: u64, round_ended: bool) {
+        self.calls.note(Call::Acked(acked));
         self.round_acked += acked;
         if round_ended {
             self.pipe_ack = [self.round_acked, self.pipe_ack[0], self.pipe_ack[1]];

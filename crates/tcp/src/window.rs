@@ -9,6 +9,7 @@
 //! known. A window is rounded up to the scale's granularity; the buffer is larger by as much.
 
 use crate::config::ReceiveBuffer;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant, Size};
 
 /// State of the advertised window.
@@ -32,6 +33,21 @@ pub struct ReceiveWindow {
     rtt: Duration,
     /// Echo of the last sample; each echo gives one.
     last_echo: Option<u32>,
+}
+
+impl ReceiveWindow {
+    /// Visits the state of the window that bounds `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { buffer, max_advertised, max, auto, scale, wished, edge, announced, .. } = self;
+        walk.same(&[*buffer, *max_advertised, *max, *wished, *announced]);
+        walk.same(&(*auto, *scale));
+        walk.position(stream, edge);
+        walk.past(&mut self.round_began);
+        walk.same(&(self.round_read, self.rtt, self.last_echo.is_some()));
+        if let Some(echo) = &mut self.last_echo {
+            walk.stamp(echo);
+        }
+    }
 }
 
 /// Weight of a new round-trip sample of the receiver: one in this many.

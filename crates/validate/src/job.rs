@@ -72,7 +72,7 @@ impl Job {
             return Ok(RunResult::of(bentpipe_sim::run(&scenario)));
         }
         let every = Duration(scenario.duration.0 / INTERVALS);
-        let observe = RecordOptions { every, sequences: 0 };
+        let observe = RecordOptions { every, sequences: 0, ..RecordOptions::default() };
         let drops = Rc::new(RefCell::new(Drops::default()));
         let sink: SharedSink = drops.clone();
         let (report, record) = bentpipe_sim::run_recorded(&scenario, &observe, |_| Some(sink));

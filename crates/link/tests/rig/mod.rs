@@ -6,7 +6,8 @@ use bentpipe_base::{
     Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, TooBig, World,
 };
 use bentpipe_link::{
-    Capacity, Change, Channel, DirectionSpec, Discipline, Dynamics, Link, LinkSnapshot, Queue, UserChanges,
+    Capacity, Change, Channel, DirectionSpec, Discipline, Dynamics, Link, LinkSnapshot, LossDraw, Queue,
+    UserChanges,
 };
 use std::sync::{Arc, Mutex};
 
@@ -72,6 +73,7 @@ pub(crate) fn base() -> DirectionSpec {
         buffer: Capacity::Packets(1000),
         discipline: Discipline::Fifo,
         loss: Probability::ZERO,
+        loss_draw: LossDraw::default(),
         ber: Probability::ZERO,
         framing: Size::ZERO,
         mtu: None,

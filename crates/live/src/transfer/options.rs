@@ -121,14 +121,14 @@ mod tests {
     fn an_end_may_signal() {
         let sets = [set("encoding", "tia-1039"), set("ask", "100 Mbit/s"), set("ask_fallback", "0.2")];
         let flow = parse_options("t", "newreno", &sets).unwrap().flows.remove(0);
-        let signalling = flow.sender.signalling.unwrap();
+        let signalling = flow.sender.signalling.as_ref().unwrap();
         assert_eq!(signalling.ask.ask, bentpipe_base::Rate::from_bps(100_000_000));
         assert_eq!((signalling.fallback_to.name, flow.sender.scheme.name), ("newreno", "explicit-rate"));
-        assert_eq!(flow.receiver.signalling.unwrap().ask.ask, None);
+        assert_eq!(flow.receiver.signalling.as_ref().unwrap().ask.ask, None);
         for (word, encoding) in [("scone-tcp", Encoding::SconeTcp), ("quick-start", Encoding::QuickStart)] {
             let flow = parse_options("t", "cubic", &[set("encoding", word)]).unwrap().flows.remove(0);
             assert_eq!(
-                (flow.sender.signalling.unwrap().ask.encoding, flow.sender.scheme.name),
+                (flow.sender.signalling.as_ref().unwrap().ask.encoding, flow.sender.scheme.name),
                 (encoding, "cubic")
             );
         }

@@ -48,6 +48,11 @@ impl ReaderState {
         Self { reader, turn: 0, read: 0, since: None }
     }
 
+    /// True if it reads all data at once, always.
+    pub(crate) const fn is_eager(&self) -> bool {
+        matches!(self.reader, Reader::Eager)
+    }
+
     /// See [`crate::Host::touch`].
     #[inline]
     pub(crate) const fn touch(&self) -> u64 {

@@ -9,7 +9,7 @@ use crate::lists::{Pairs, Path};
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::{Capacity, Discipline, Longer};
+use bentpipe_link::{Capacity, Discipline, Longer, LossDraw};
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left and `dst1`, `dst2`, ... on the right, routers `left` and
@@ -67,6 +67,7 @@ pub(crate) enum Topology {
     Mesh,
 }
 
+words!(LossDraw { "packet" => Packet, "gap" => Gap, });
 words!(Longer { "refuse" => Refuse, "fragment" => Fragment, });
 words!(Topology { "star" => Star, "mesh" => Mesh, });
 
@@ -92,6 +93,11 @@ table! {
         discipline: OrTable<Discipline, DisciplineKeys> = "`\"fifo\"`",
         /// Loss probability of each packet, independent, after the queue; or loss over time.
         loss: OrTable<Probability, LossKeys> = "`0`",
+        /// How losses with the probability `loss` are drawn. `"packet"`: a random number for each packet.
+        /// `"gap"`: one for each loss, which says how many packets pass before it. Both have the same
+        /// distribution, but other packets are lost. With gaps, what repeats itself between two losses is
+        /// skipped (see [Exact fast-forward](commands.md#exact-fast-forward)). They do not go with `ber`.
+        loss_draw: LossDraw = "`\"packet\"`",
         /// Bit error rate over IP bytes plus `framing`. A packet with at least one wrong bit is lost.
         ber: Probability = "`0`",
         /// Bytes that the link layer adds to each packet.

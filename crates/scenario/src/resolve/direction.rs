@@ -11,7 +11,7 @@ use crate::measure::Degrees;
 use crate::source::Span;
 use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::{Discipline, FadeSource, Longer, Mtu, Orbit};
+use bentpipe_link::{Discipline, FadeSource, Longer, LossDraw, Mtu, Orbit};
 
 /// Maximum framing; more than any link layer adds.
 pub(super) const MAX_FRAMING: Size = Size(65_535);
@@ -69,6 +69,7 @@ impl DirectionContext<'_> {
                 Some(OrTable::Plain(loss)) => *loss,
                 Some(OrTable::Table(_)) | None => Probability::ZERO,
             },
+            loss_draw: loss_draw(keys)?,
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Ok(Size::ZERO), |f| f.at_most("framing", MAX_FRAMING))?,
             mtu: keys.mtu.as_ref().map_or(Ok(None), mtu)?,
@@ -87,6 +88,22 @@ impl DirectionContext<'_> {
         })?;
         return_rate(keys, forward)
     }
+}
+
+/// Returns how losses are drawn; an error for gaps beside bit errors.
+fn loss_draw(keys: &ChannelKeys) -> Result<LossDraw> {
+    let draw = keys.loss_draw.map(|d| d.value).unwrap_or_default();
+    match keys.ber.filter(|ber| draw == LossDraw::Gap && !ber.value.is_zero()) {
+        Some(ber) => Err(bit_errors_beside_gaps(ber.span)),
+        None => Ok(draw),
+    }
+}
+
+/// The error for a bit error rate where losses are drawn as gaps.
+pub(super) fn bit_errors_beside_gaps(span: Span) -> Fault {
+    let label =
+        "bit errors are drawn for each packet: give `loss` in place of `ber`, or `loss_draw = \"packet\"`";
+    Fault::new(span, "`ber` and `loss_draw = \"gap\"` exclude each other", label)
 }
 
 fn mtu(given: &At<OrTable<Option<Size>, MtuKeys>>) -> Result<Option<Mtu>> {

@@ -100,6 +100,7 @@ fn return_defaults(forward: &ChannelKeys) -> ChannelKeys {
     ChannelKeys {
         rate: forward.rate.clone().filter(|r| matches!(r.value, OrTable::Plain(_))),
         loss: None,
+        loss_draw: None,
         ber: None,
         capacity: None,
         fade: None,

@@ -10,6 +10,7 @@ use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
 use bentpipe_tcp::Encoding;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub(super) fn resolve(
     file: &FileKeys,
@@ -98,8 +99,8 @@ fn common_to_group(file: &FileKeys, keys: &FlowKeys, served_last: bool) -> Resul
         name: String::new(),
         from: 0,
         to: 0,
-        sender,
-        receiver,
+        sender: Arc::new(sender),
+        receiver: Arc::new(receiver),
         app,
         datagrams: datagrams(keys.app.as_ref())?,
         reader: keys.reader.as_ref().map_or(Ok(Reader::Eager), reader)?,

@@ -1,5 +1,6 @@
 //! Resolves `[[timeline]]`: changes of links during the run.
 
+use super::direction::bit_errors_beside_gaps;
 use super::names::Directions;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
@@ -7,7 +8,7 @@ use crate::keys::TimelineKeys;
 use crate::source::Span;
 use crate::types::{Direction, DirectionSpec, LinkSpec};
 use bentpipe_base::{Duration, Instant};
-use bentpipe_link::{Change, Orbit};
+use bentpipe_link::{Change, LossDraw, Orbit};
 use std::collections::BTreeMap;
 
 const MAX_CHANGES: usize = 20_000;
@@ -69,6 +70,9 @@ fn changes_of(links: &mut [LinkSpec], direction: Direction) -> &mut Vec<(Instant
 /// Returns an error for a property that other dynamics of the direction override.
 fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
     let keys = &entry.value;
+    if let Some(ber) = keys.ber.filter(|ber| side.loss_draw == LossDraw::Gap && !ber.value.is_zero()) {
+        return Err(bit_errors_beside_gaps(ber.span));
+    }
     let Some(dynamics) = &side.dynamics else { return Ok(()) };
     let slots = match &dynamics.orbit {
         Some(Orbit::Slots(slots)) => Some(slots),

@@ -6,7 +6,7 @@ use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::{
     Access, CapacityTrace, Codel, Coding, Discipline, Drift, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
-    GilbertElliott, Handover, Mtu, Orbit, Outages, Pointing, Rain, Slots,
+    GilbertElliott, Handover, LossDraw, Mtu, Orbit, Outages, Pointing, Rain, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
@@ -19,8 +19,10 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
         "rate = {rate}, delay = {delay}, buffer = {buffer}, loss = {loss}, ber = {ber}, framing = {framing}"
     );
     let discipline = discipline(d.discipline).map(|text| format!("discipline = {text}"));
+    let draw =
+        (d.loss_draw != LossDraw::default()).then(|| format!("loss_draw = {}", quoted(d.loss_draw.word())));
     let varying = dynamics.map_or_else(Vec::new, self::dynamics);
-    let parts = core::iter::once(constant).chain(discipline).chain(d.mtu.map(mtu)).chain(varying);
+    let parts = core::iter::once(constant).chain(draw).chain(discipline).chain(d.mtu.map(mtu)).chain(varying);
     let parts: Vec<_> = parts.collect();
     format!("{{ {} }}", parts.join(", "))
 }

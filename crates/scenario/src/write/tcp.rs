@@ -24,9 +24,9 @@ pub(super) fn flow_options(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Opt
         options: Options { sack: receiver.options.sack || sender.options.sack, ..sender.options },
         scheme: sender.signalling.as_ref().map_or(sender.scheme, |s| s.fallback_to),
         signalling: sender.signalling.as_ref().map(only_answering),
-        ..sender.clone()
+        ..Config::clone(sender)
     };
-    if *receiver == same {
+    if **receiver == same {
         return (options(sender, receiver), None);
     }
     let base = options(sender, sender);

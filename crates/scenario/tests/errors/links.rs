@@ -242,6 +242,13 @@ fn bursts_outages_and_access() {
         ),
         ("dama = { frame = \"1 ns\" }", "`frame` is too short", "\"1 ns\"", "at least 0.1 ms"),
         (
+            "loss_draw = \"gap\"\nber = 1e-7",
+            "`ber` and `loss_draw = \"gap\"` exclude each other",
+            "1e-7",
+            "bit errors are drawn for each packet: give `loss` in place of `ber`, or `loss_draw = \"packet\"`",
+        ),
+        ("loss_draw = \"gaps\"", "`loss_draw` cannot be \"gaps\"", "\"gaps\"", "did you mean `gap`?"),
+        (
             "dama = {}\nidle_release = { idle = \"1 s\", setup = \"1 s\" }",
             "`dama` and `idle_release` exclude each other",
             "{ idle = \"1 s\", setup = \"1 s\" }",

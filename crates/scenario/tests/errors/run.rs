@@ -59,6 +59,11 @@ fn timelines() {
     ] {
         points_at(&with(&entry(rest)), message, underlined, label);
     }
+    let gaps =
+        with(&entry("at = \"5 s\"\nber = 1e-6")).replace("[dumbbell]", "[dumbbell]\nloss_draw = \"gap\"");
+    let label =
+        "bit errors are drawn for each packet: give `loss` in place of `ber`, or `loss_draw = \"packet\"`";
+    points_at(&gaps, "`ber` and `loss_draw = \"gap\"` exclude each other", "1e-6", label);
     let first = entry("at = \"5 s\"\noutage = \"10 s\"");
     let text = with(&format!("{first}\n\n[[timeline]]\nat = \"9 s\"\nlink = \"bottleneck\"\nup = true"));
     points_at(&text, "this falls into an outage", "[[timeline]]", "one lasts from 5 s to 15 s");

@@ -13,7 +13,7 @@ error: unknown key `bufer` in [dumbbell]
    |
 13 | bufer = "50 packets"
    | ^^^^^ did you mean `buffer`?
-   = help: keys of [dumbbell]: access, rtt, profile, pairs, return, rate, buffer, discipline, loss, ber, framing, mtu, capacity, orbit, fade, bursts, outages, dama, idle_release
+   = help: keys of [dumbbell]: access, rtt, profile, pairs, return, rate, buffer, discipline, loss, loss_draw, ber, framing, mtu, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }
@@ -61,7 +61,7 @@ error: unknown key `latency` in `access`
    |
 15 | access = { rate = "100 Mbit/s", latency = "1 ms", buffer = "1 MB" }
    |                                 ^^^^^^^
-   = help: keys of `access`: delay, rate, buffer, discipline, loss, ber, framing, mtu, capacity, orbit, fade, bursts, outages, dama, idle_release
+   = help: keys of `access`: delay, rate, buffer, discipline, loss, loss_draw, ber, framing, mtu, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }

@@ -91,8 +91,8 @@ fn nodes_keep_the_order_of_the_file() {
 #[test]
 fn without_options_a_host_has_the_defaults() {
     let flow = &loads(GRAPH, &[]).flows[0];
-    assert_eq!(flow.sender, Config::default());
-    assert_eq!(flow.receiver, Config::default());
+    assert_eq!(*flow.sender, Config::default());
+    assert_eq!(*flow.receiver, Config::default());
     assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
 }
 
@@ -104,7 +104,7 @@ fn a_linux_host_has_the_defaults_of_linux() {
             edit(GRAPH, "[[flows]]\nname", &format!("[host]\nstack = \"linux\"\n{lines}\n[[flows]]\nname"));
         loads(&text, &[]).flows[0].sender.clone()
     };
-    assert_eq!(with(""), Config::linux());
+    assert_eq!(*with(""), Config::linux());
     let host = with("min_rto = \"1 s\"\ntcp = \"newreno\"\ndelayed_ack = true");
     let newreno = Scheme::named("newreno").unwrap().on(Stack::Linux);
     assert_eq!((host.scheme, host.options.sack, host.stack), (newreno, false, Stack::Linux));
@@ -156,7 +156,7 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`[host]`", 35, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
-        ("`channel`", 5, "rate = \"1 Gbit/s\""),
+        ("`channel`", 6, "rate = \"1 Gbit/s\""),
     ] {
         let lines = documented(section);
         assert_eq!(lines.lines().count(), rows, "{section}\n{lines}");
@@ -398,7 +398,7 @@ fn a_grant_is_a_rate_or_a_table() {
     let grant = |text: &str| {
         let flow = loads(&edit(DUMBBELL, "tcp = \"newreno\"", text), &[]).flows[0].clone();
         assert_eq!(flow.sender.grant, flow.receiver.grant);
-        flow.sender.grant
+        flow.sender.grant.clone()
     };
     assert_eq!(grant(""), None);
     assert_eq!(grant("grant = \"none\""), None);

@@ -43,7 +43,11 @@ fn refused(cases: &[(&str, &str, &str, &str)]) {
 fn without_an_encoding_nobody_asks() {
     for keys in ["", "encoding = \"off\"", "encoding = \"off\"\nask = \"1 Mbit/s\"\ntake = \"1 Mbit/s\""] {
         let flow = flow(keys);
-        assert_eq!((flow.sender.signalling, flow.receiver.signalling), (None, None), "{keys}");
+        assert_eq!(
+            (flow.sender.signalling.clone(), flow.receiver.signalling.clone()),
+            (None, None),
+            "{keys}"
+        );
         assert_eq!((flow.sender.scheme, flow.sender.ip), (scheme("newreno"), IpVersion::V4), "{keys}");
     }
 }
@@ -54,7 +58,10 @@ fn a_sender_asks_and_a_receiver_answers() {
     let ask = AskConfig { encoding: Encoding::Tia1039, ask: Some(mbps(10_000)), ..AskConfig::default() };
     let sender = Signalling { ask: ask.clone(), fallback: 0.1, fallback_to: scheme("newreno") };
     let receiver = Signalling { ask: AskConfig { ask: None, ..ask }, ..sender.clone() };
-    assert_eq!((flow.sender.signalling, flow.receiver.signalling), (Some(sender), Some(receiver)));
+    assert_eq!(
+        (flow.sender.signalling.clone(), flow.receiver.signalling.clone()),
+        (Some(sender), Some(receiver))
+    );
     assert_eq!((flow.sender.scheme, flow.receiver.scheme), (scheme("explicit-rate"), scheme("newreno")));
     assert!(flow.sender.options.sack, "explicit rate uses it, the scheme after a fallback does not");
 }
@@ -65,7 +72,8 @@ fn the_keys_reach_the_ends() {
         "encoding = \"tia-1039\"\nask = \"155 Mbit/s\"\ntake = \"20 Mbit/s\"\ntrust_path = true\n\
          ask_fallback = 0.2\nip = 6\nreceiver = { ask = \"2 Mbit/s\", take = \"none\" }",
     );
-    let (sender, receiver) = (flow.sender.signalling.unwrap(), flow.receiver.signalling.unwrap());
+    let (sender, receiver) =
+        (flow.sender.signalling.clone().unwrap(), flow.receiver.signalling.clone().unwrap());
     assert_eq!((sender.ask.ask, sender.ask.take), (Some(mbps(155)), Some(mbps(20))));
     assert_eq!((receiver.ask.ask, receiver.ask.take), (Some(mbps(2)), None));
     assert!(sender.ask.trust_path && receiver.ask.trust_path);
@@ -78,7 +86,7 @@ fn the_keys_reach_the_ends() {
 fn an_end_that_only_answers_runs_what_tcp_says() {
     let flow = flow("encoding = \"tia-1039\"\nask = \"none\"");
     assert_eq!((flow.sender.scheme, flow.receiver.scheme), (scheme("newreno"), scheme("newreno")));
-    assert_eq!(flow.sender.signalling.unwrap().ask.ask, None);
+    assert_eq!(flow.sender.signalling.clone().unwrap().ask.ask, None);
 }
 
 #[test]
@@ -87,7 +95,7 @@ fn explicit_rate_keeps_its_parameters_and_falls_back_to_cubic() {
     let flow = loads(&edit(DUMBBELL, "tcp = \"newreno\"", table), &[]).flows.remove(0);
     let params = ExplicitRateParams { wish: 3.0, ..ExplicitRateParams::default() };
     assert_eq!(flow.sender.scheme.growth, Growth::with(&explicit_rate::ALGORITHM, params));
-    assert_eq!(flow.sender.signalling.unwrap().fallback_to, scheme("cubic"));
+    assert_eq!(flow.sender.signalling.clone().unwrap().fallback_to, scheme("cubic"));
     assert_eq!(flow.receiver.scheme, scheme("cubic"));
 }
 
@@ -108,7 +116,7 @@ fn a_parameter_switches_the_encoding_off() {
     let text = edit(&text, "[parameters]", "[parameters]\nencoding = \"tia-1039\"");
     assert!(loads(&text, &[]).flows[0].sender.signalling.is_some());
     let off = loads(&text, &[("encoding", "off")]).flows.remove(0);
-    assert_eq!((off.sender.signalling, off.sender.scheme), (None, scheme("newreno")));
+    assert_eq!((off.sender.signalling.clone(), off.sender.scheme), (None, scheme("newreno")));
     let text = edit(&with("ip = \"$ip\""), "[parameters]", "[parameters]\nip = 4");
     assert_eq!(loads(&text, &[("ip", "6")]).flows[0].receiver.ip, IpVersion::V6);
 }
@@ -119,7 +127,8 @@ fn the_other_encodings_keep_the_scheme() {
     for (word, encoding) in [("scone-tcp", Encoding::SconeTcp), ("quick-start", Encoding::QuickStart)] {
         let flow = flow(&format!("encoding = \"{word}\"\ntake = \"3 Mbit/s\""));
         assert_eq!((flow.sender.scheme, flow.receiver.scheme), (scheme("newreno"), scheme("newreno")));
-        let (sender, receiver) = (flow.sender.signalling.unwrap(), flow.receiver.signalling.unwrap());
+        let (sender, receiver) =
+            (flow.sender.signalling.clone().unwrap(), flow.receiver.signalling.clone().unwrap());
         assert_eq!((sender.ask.encoding, sender.ask.ask), (encoding, Some(mbps(10_000))));
         assert_eq!((receiver.ask.ask, receiver.ask.take), (None, Some(mbps(3))));
     }
@@ -361,7 +370,7 @@ fn what_check_prints_loads_back_to_the_same_scenario() {
 fn an_end_asks_for_reserved_rates_and_priorities() {
     let of = |ask: &str| {
         let flow = flow(&format!("encoding = \"tia-1039\"\nask = {ask}"));
-        (flow.sender.signalling.unwrap().ask, flow.receiver.signalling.unwrap().ask)
+        (flow.sender.signalling.clone().unwrap().ask, flow.receiver.signalling.clone().unwrap().ask)
     };
     for (ask, rate_type, asked, reserved) in [
         ("{ available = \"3 Mbit/s\", delay = 63 }", RateType::Available, 3, None),

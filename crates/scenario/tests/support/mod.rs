@@ -165,6 +165,8 @@ rate = "10 Mbit/s"
 capacity = { steps = [["0 s", "5 Mbit/s"], ["10 s", "none"], ["11.5 s", "1 Mbit/s"]], repeat = "60 s" }
 fade = { rain = { scintillation = "0.2 dB", m = -3, scale = 1.9 }, acm = { clear = "16 dB" }, every = "2 s" }
 bursts = { loss = 0.01, burst = "100 ms" }
+loss = 0.001
+loss_draw = "gap"
 outages = { every = "60 s", length = ["1 s", "2 s"] }
 idle_release = { idle = "0.3 s", setup = "4.75 s" }
 

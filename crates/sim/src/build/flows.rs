@@ -9,7 +9,6 @@ use bentpipe_nodes::{
     RequestServer, TelnetClient, Writer,
 };
 use bentpipe_scenario as spec;
-use bentpipe_tcp::Config;
 use std::sync::Arc;
 
 /// First port that each host uses.
@@ -22,7 +21,6 @@ pub(super) fn add(
     table: &RouteTable<'_>,
 ) -> Vec<FlowEnds> {
     let mut ends = Vec::with_capacity(scenario.flows.len());
-    let mut configs = Vec::new();
     let mut used = vec![0_u32; nodes.len()];
     let mut next_port = |host: usize| {
         used[host] += 1;
@@ -44,7 +42,7 @@ pub(super) fn add(
                     DatagramStream { port: client, to: (accepts.1, server), size, pattern, rng, start };
                 add_datagrams(sim, opens, accepts, (flow, &stream));
             }
-            _ => add_connection(sim, flow, &mut configs, (opens, accepts, start)),
+            _ => add_connection(sim, flow, (opens, accepts, start)),
         }
     }
     ends
@@ -64,14 +62,9 @@ pub(super) const fn sending_host(flow: &spec::FlowSpec) -> usize {
 type End = (NodeId, Addr, u16);
 
 /// `from` and `to` of the result are the source and destination of the data, whoever connects.
-fn add_connection(
-    sim: &mut Simulation,
-    flow: &spec::FlowSpec,
-    configs: &mut Vec<Arc<Config>>,
-    (opens, accepts, start): (End, End, Instant),
-) {
-    let sending = (share(configs, &flow.sender), Reader::Eager);
-    let receiving = (share(configs, &flow.receiver), flow.reader);
+fn add_connection(sim: &mut Simulation, flow: &spec::FlowSpec, (opens, accepts, start): (End, End, Instant)) {
+    let sending = (Arc::clone(&flow.sender), Reader::Eager);
+    let receiving = (Arc::clone(&flow.receiver), flow.reader);
     let (opening, accepting) = if acceptor_sends(flow) { (receiving, sending) } else { (sending, receiving) };
     let (writer, answerer) = writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
@@ -125,16 +118,6 @@ fn add_datagrams(
     if let Some((host, mut cx)) = sim.host(from.0) {
         host.send_datagrams_until(&mut cx, stream, until, rate.as_ref());
     }
-}
-
-/// Flows with equal configurations share one, which saves memory.
-fn share(configs: &mut Vec<Arc<Config>>, config: &Config) -> Arc<Config> {
-    // flows of a group are adjacent, so compare with the latest configurations
-    if let Some(same) = configs.iter().rev().take(4).find(|c| ***c == *config) {
-        return Arc::clone(same);
-    }
-    configs.push(Arc::new(config.clone()));
-    Arc::clone(&configs[configs.len() - 1])
 }
 
 fn start_of(seed: u64, flow: &spec::FlowSpec) -> Instant {

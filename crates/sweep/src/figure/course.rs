@@ -206,7 +206,7 @@ impl Recording {
     }
 
     pub(crate) fn run(&self, scenario: &Scenario) -> (Report, store::Course) {
-        let options = RecordOptions { every: self.steps.every, sequences: 0 };
+        let options = RecordOptions { every: self.steps.every, sequences: 0, ..RecordOptions::default() };
         let (report, record) = run_recorded(scenario, &options, |_| None);
         let course = self.course(&report, &record);
         (report, course)

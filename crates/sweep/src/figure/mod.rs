@@ -284,7 +284,7 @@ impl<'a> Wanted<'a> {
             Some(recording) => recording.run(&scenario),
             None => (bentpipe_sim::run(&scenario), Course::new()),
         };
-        store.write(&self.run.key, &report, &course)
+        store.write(&self.run.key, report, &course)
     }
 }
 

@@ -170,9 +170,10 @@ impl Runner<'_> {
                 done.ok_or_else(|| Error::Input("the search was interrupted".to_owned()))?.0
             }
         };
+        let value = of(&report)?;
         if let Some(store) = &self.store {
-            store.write(&run.key, &report, &Course::new())?;
+            store.write(&run.key, report, &Course::new())?;
         }
-        Ok((of(&report)?, false))
+        Ok((value, false))
     }
 }

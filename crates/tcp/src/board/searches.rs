@@ -18,6 +18,13 @@ pub(super) struct SearchProgress {
     resent: u64,
 }
 
+impl SearchProgress {
+    /// The positions up to which the searches have come.
+    pub(super) const fn marks(&mut self) -> [&mut u64; 3] {
+        [&mut self.marked, &mut self.touched, &mut self.resent]
+    }
+}
+
 impl Scoreboard {
     /// Marks what is not SACKed and ends at or below `position` as lost: the gaps between SACKed ranges.
     pub fn mark_below(&mut self, position: u64) {

@@ -21,6 +21,7 @@ use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
 use crate::params;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Cx, Instant, Size};
 
 params! {
@@ -151,6 +152,19 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    /// While the window is no limit, nothing changes and the clock does not run. While it is, it grows.
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        let Self { params: _, window, hystart, w_max, cwnd_prior, epoch, credit, undo } = self;
+        walk.inner(window);
+        walk.same(&hystart.is_some());
+        walk.same(&[*w_max, *cwnd_prior, *credit, undo.0, undo.1]);
+        walk.same(&(epoch.is_some(), undo.2.is_some()));
+        for Epoch { began, seen, paused, k, w_est } in epoch.iter_mut().chain(&mut undo.2) {
+            walk.same(&(*began, *seen, *paused));
+            walk.same(&(*k, *w_est));
+        }
+    }
+
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
         let repairing = matches!(ack.episode, Episode::Fast | Episode::Ended);
         if ack.acked == Size::ZERO || repairing {

@@ -35,6 +35,7 @@ mod windowed_max;
 use crate::delivery::RateSample;
 use crate::limits::Limit;
 use bentpipe_advice::negotiation::RateAnswer;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use core::fmt::Debug;
 use standard::Window;
@@ -309,6 +310,12 @@ pub trait CongestionControl: Debug + Send {
     /// The scheme that replaced this one, if any.
     fn fallback(&self) -> Option<Fallback> {
         None
+    }
+    /// Tells `walk` what the state is, so that what repeats itself can be skipped exactly. A scheme that does
+    /// not say so is never skipped. One that does must not use [`Path::round`] or [`Ack::round_ended`] while
+    /// its state repeats itself.
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.refuse("a scheme that cannot be skipped");
     }
     /// Returns the slow-start threshold; `None` if unlimited or unknown.
     fn ssthresh(&self) -> Option<Size> {

@@ -9,6 +9,7 @@ use super::linux::LinuxReno;
 use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Path};
 use bentpipe_base::Cx;
+use bentpipe_base::shift::Walk;
 
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -26,6 +27,10 @@ impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, _cx: &mut Cx<'_>, _path: &Path, ack: &Ack) {
         self.window.grow(ack);
+    }
+
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.inner(&mut self.window);
     }
 
     #[inline]

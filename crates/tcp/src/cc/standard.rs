@@ -9,7 +9,7 @@
 //! initial window and ssthresh come from the host's configuration.
 
 use super::{Ack, LossCause, Path};
-use bentpipe_base::Size;
+use bentpipe_base::{Size, shift_fields};
 
 /// Methods of [`CongestionControl`](super::CongestionControl) in which a scheme only passes on to its field
 /// `window`; a loss halves it.
@@ -75,6 +75,10 @@ pub struct Window {
     fraction: f64,
     before: (u64, u64),
 }
+
+shift_fields!(Window {
+    same: mss, cwnd, ssthresh, initial, credit, fraction, before;
+});
 
 impl Window {
     /// Creates the window of a new connection with `segments` segments; `ssthresh` is unlimited if `None`.

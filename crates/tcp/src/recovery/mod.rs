@@ -16,6 +16,7 @@
 mod dupack;
 mod frto;
 mod linux;
+mod moved;
 mod prr;
 mod prr_linux;
 mod rack;

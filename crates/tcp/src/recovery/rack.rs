@@ -11,6 +11,7 @@
 use super::{AckView, DUP_THRESH, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 8985, section 6.2, step 4: recoveries after which a larger reordering window is reset.
@@ -41,6 +42,21 @@ pub(super) struct Rack {
 }
 
 impl Rack {
+    /// Visits the state of a sender of `stream`.
+    pub(super) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { newest, rtt, fack, reordering_seen, reo_wnd_steps, recoveries, dsack_round, deadline } =
+            self;
+        walk.same(&newest.is_some());
+        if let Some((at, end)) = newest {
+            walk.past(at);
+            walk.mark(stream, end);
+        }
+        walk.mark(stream, fack);
+        walk.mark(stream, dsack_round);
+        walk.same(&(*rtt, *reordering_seen, [*reo_wnd_steps, *recoveries]));
+        walk.maybe_time(deadline);
+    }
+
     /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) uses the round trip of the segment that it
     /// processed last, whether or not that was sent last.
     fn update(&mut self, board: &Scoreboard, view: &AckView<'_>, linux: bool) {
@@ -149,6 +165,11 @@ pub struct TailProbe {
 }
 
 impl TailProbe {
+    /// Visits the state.
+    pub(crate) fn shift(&self, walk: &mut Walk<'_>) {
+        walk.expect(self.outstanding.is_none(), "a tail loss probe");
+    }
+
     /// Returns the PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
     pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
         let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2) + more;

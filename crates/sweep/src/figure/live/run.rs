@@ -92,7 +92,7 @@ pub(crate) fn make_live(
         });
         let made = make(plan, run, runner).map_err(Error::Live)?;
         if made.doubts().is_empty() {
-            store.write(&live_key(&run.key), &made.report, &made.course)?;
+            store.write(&live_key(&run.key), made.report.clone(), &made.course)?;
         }
         results.insert(run.key.clone(), made);
     }

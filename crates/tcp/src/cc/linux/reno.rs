@@ -8,6 +8,7 @@ use super::LinuxWindow;
 use crate::cc::standard::delegate_to_window;
 use crate::cc::{Ack, CongestionControl, Loss, Path};
 use bentpipe_base::Cx;
+use bentpipe_base::shift::Walk;
 
 /// The Reno controller of Linux.
 #[derive(Clone, Debug)]
@@ -26,6 +27,10 @@ impl CongestionControl for LinuxReno {
 
     fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
         self.window.reduce(path, loss, self.window.cwnd() / 2);
+    }
+
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        walk.inner(&mut self.window);
     }
 
     delegate_to_window!(on_jump, on_undo, on_restart, plan, ssthresh);

@@ -9,7 +9,7 @@
 
 use crate::cc::{Ack, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
-use bentpipe_base::Size;
+use bentpipe_base::{Size, shift_fields};
 
 /// No threshold.
 const UNLIMITED: u32 = u32::MAX;
@@ -26,6 +26,10 @@ pub struct LinuxWindow {
     rest: u64,
     before: (u32, u32),
 }
+
+shift_fields!(LinuxWindow {
+    same: mss, cwnd, ssthresh, count, rest, before;
+});
 
 impl LinuxWindow {
     /// Creates the window of a new connection with `initial` segments; `ssthresh` is unlimited if `None`.

@@ -1,0 +1,246 @@
+//! What a sender is only told under exact fast-forward: rounds of data, the use of the window, the RTT.
+//!
+//! Rounds and the use of the window are counted by positions: a round ends when what was sent when it began
+//! is acknowledged. Its length is seldom that of a repetition (31 segments of 32, or 128 while the remainders
+//! of a link's rate come round after 193). The estimator of the RTT takes some thousand samples to reach the
+//! value at which it stays. But as long as the window is no limit and the retransmission timer does not
+//! expire, all three decide nothing: they are told what happens. So what they are told during one repetition
+//! is written down, and told again for each that is skipped, until their state relative to stream and time
+//! comes round too. A repetition in which they would answer otherwise than in the first is not skipped.
+
+use crate::config::Validation;
+use crate::connection::{Connection, Round};
+use crate::rtt::RttEstimator;
+use crate::scheme::Detection;
+use crate::timers::Timer;
+use crate::usage::WindowUsage;
+use bentpipe_base::shift::{Skip, Walk};
+use bentpipe_base::{Duration, Instant};
+
+/// Most calls written down.
+const MOST_CALLS: usize = 1 << 15;
+/// Number of values that [`Told::values`] visits.
+const VALUES: usize = 15;
+
+/// What is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Call {
+    /// Data up to `una` is acknowledged, and up to `next` sent.
+    Round { una: u64, next: u64 },
+    /// Bytes acknowledged.
+    Acked(u64),
+    /// The use of the window after sending.
+    Sent { una: u64, next: u64, in_flight: u64, full: bool },
+    /// Whether the window was the limit, and the answer.
+    Limited { cwnd: u64, slow_start: bool, answer: bool },
+    /// A sample of the RTT.
+    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64) },
+    /// The retransmission timer restarts, or stops.
+    Restart { now: Instant, stops: bool },
+}
+
+/// The calls of a repetition, while they are written down.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls(Option<Vec<Call>>);
+
+impl Calls {
+    /// Writes a call down, if it is wanted.
+    #[inline]
+    pub(crate) fn note(&mut self, call: Call) {
+        if let Some(calls) = &mut self.0 {
+            calls.push(call);
+            if calls.len() >= MOST_CALLS {
+                self.0 = None;
+            }
+        }
+    }
+}
+
+/// The state of what is only told.
+#[derive(Clone, Debug)]
+struct Told {
+    usage: WindowUsage,
+    round: Round,
+    rtt: RttEstimator,
+    retransmit: Instant,
+}
+
+/// A place in stream and time.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    una: u64,
+    now: Instant,
+}
+
+impl Told {
+    fn values(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        self.usage.values(walk, stream);
+        let Round { number, end } = &mut self.round;
+        walk.count(number);
+        walk.position(stream, end);
+        self.rtt.moving(walk);
+        walk.time(&mut self.retransmit);
+    }
+
+    /// True if both states are alike, each relative to its place.
+    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
+        let ahead = |told: &Self, place: Place| {
+            let timer = told.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
+            (told.round.end.wrapping_sub(place.una), timer)
+        };
+        ahead(self, here) == ahead(other, there)
+            && self.rtt.is_like(&other.rtt)
+            && self.usage.is_like(here.una, &other.usage, there.una)
+    }
+
+    /// Tells `calls`, with all positions later by `bytes` and all times by `time`; `end` is when they end.
+    /// False if an answer is another one, or the retransmission timer would expire.
+    fn tell(&mut self, calls: &[Call], (bytes, time): (u64, Duration), end: Instant) -> bool {
+        let mut ended = false;
+        for call in calls {
+            match *call {
+                Call::Round { una, next } => ended = self.round.advance(una + bytes, next + bytes),
+                Call::Acked(acked) => self.usage.on_ack(acked, ended),
+                Call::Sent { una, next, in_flight, full } => {
+                    self.usage.after_send(una + bytes, next + bytes, in_flight, full);
+                }
+                Call::Limited { cwnd, slow_start, answer } => {
+                    if self.usage.cwnd_limited(cwnd, slow_start) != answer {
+                        return false;
+                    }
+                }
+                Call::RoundTrip { rtt, una, next, per_round } => {
+                    self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
+                }
+                Call::Restart { now, stops } => {
+                    let now = now + time;
+                    if self.retransmit <= now {
+                        return false;
+                    }
+                    self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
+                }
+            }
+        }
+        self.retransmit > end
+    }
+
+    /// Tells `calls` for `n` repetitions, each `step` bytes and `period` later, from `place` on. Returns
+    /// after how many an answer would be another one, `n` if none; the state is that up to there.
+    fn replay(&mut self, calls: &[Call], mut place: Place, (step, period): (u64, Duration), n: u64) -> u64 {
+        let mut done = 0;
+        // a state to compare with, replaced after 1, 2, 4, ... repetitions (Brent, BIT 20, 1980)
+        let (mut known, mut known_place, mut known_at, mut known_for) = (self.clone(), place, 0, 1);
+        let mut has_come_round = false;
+        while done < n {
+            let next = Place { una: place.una + step, now: place.now + period };
+            let before = self.clone();
+            if !self.tell(calls, ((done + 1) * step, period * (done + 1)), next.now) {
+                *self = before;
+                return done;
+            }
+            (done, place) = (done + 1, next);
+            if has_come_round {
+                continue;
+            }
+            if self.is_like(place, &known, known_place) {
+                // come round: whole cycles change only counts, positions and times
+                let length = done - known_at;
+                let cycles = (n - done) / length;
+                let (bytes, time) = (step * length * cycles, period * (length * cycles));
+                self.usage.come_round(&known.usage, cycles, bytes);
+                self.round.number += (self.round.number - known.round.number) * cycles;
+                self.round.end += bytes;
+                self.retransmit += time;
+                done += length * cycles;
+                place = Place { una: place.una + bytes, now: place.now + time };
+                has_come_round = true;
+            } else if done - known_at >= known_for {
+                (known, known_place, known_at) = (self.clone(), place, done);
+                known_for *= 2;
+            }
+        }
+        done
+    }
+}
+
+impl Connection {
+    /// Writes down what is told.
+    #[inline]
+    pub(crate) fn note(&mut self, call: Call) {
+        self.usage.calls.note(call);
+    }
+
+    fn told(&self) -> Told {
+        let retransmit = self.timers.at(Timer::Retransmit).unwrap_or(Instant::NEVER);
+        let mut usage = self.usage.clone();
+        usage.calls = Calls::default();
+        Told { usage, round: self.round, rtt: self.rtt.clone(), retransmit }
+    }
+
+    fn put_back(&mut self, told: Told) {
+        let calls = core::mem::take(&mut self.usage.calls);
+        (self.usage, self.round, self.rtt) = (told.usage, told.round, told.rtt);
+        self.usage.calls = calls;
+        self.timers.set(Timer::Retransmit, told.retransmit);
+    }
+
+    /// True if something else looks at rounds.
+    fn looks_at_rounds(&self) -> bool {
+        self.linux() || self.config.validation == Validation::Validate
+    }
+
+    /// True if something else looks at the RTT.
+    fn looks_at_rtt(&self) -> bool {
+        self.config.pacing || self.recovery.detection() == Detection::Rack
+    }
+
+    /// Visits what is only told to a sender of `stream`.
+    pub(crate) fn shift_told(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let mut told = self.told();
+        self.rtt.shift_resting(walk);
+        if self.looks_at_rounds() {
+            if self.config.validation == Validation::Validate {
+                walk.time(&mut told.usage.validated_at);
+            } else {
+                walk.past(&mut told.usage.validated_at);
+            }
+            told.values(walk, stream);
+            return self.put_back(told);
+        }
+        walk.past(&mut told.usage.validated_at);
+        if self.looks_at_rtt() {
+            self.rtt.moving(walk);
+            walk.time(&mut told.retransmit.clone());
+        }
+        let place = Place { una: self.board.una(), now: walk.now() };
+        let steps = |walk: &Walk<'_>| (walk.step(stream), walk.period());
+        match walk.skip() {
+            Skip::Record { calls } => {
+                told.values(walk, stream);
+                self.usage.calls = Calls(calls.then(Vec::new));
+            }
+            Skip::Compare { most } => {
+                let is_alike = walk.try_values(VALUES, |walk| told.values(walk, stream));
+                match (&self.usage.calls.0, most) {
+                    _ if is_alike => {}
+                    (None, _) => walk.drifts(),
+                    (Some(calls), Some(most)) => {
+                        let n = self.told().replay(calls, place, steps(walk), most);
+                        walk.at_most(n);
+                    }
+                    (Some(_), None) => {}
+                }
+            }
+            Skip::Move(n) => {
+                told.values(walk, stream);
+                if let Some(calls) = &self.usage.calls.0 {
+                    let validated_at = told.usage.validated_at;
+                    told = self.told();
+                    told.usage.validated_at = validated_at;
+                    told.replay(calls, place, steps(walk), n);
+                }
+                self.put_back(told);
+            }
+        }
+    }
+}
