@@ -1,9 +1,9 @@
 //! What exact fast-forward compares and moves of a link ([`bentpipe_base::shift`]).
 //!
 //! A constant link, and one that changes over time: what changes it depends on the time only, so the end of
-//! the present state ends what may be skipped. Where a loss is drawn for each packet, a random stream was drawn
-//! from, which is no repetition; what is left of a gap to the next loss limits what may be
-//! skipped. Not skipped: queues that drop by time or priority, access, and traces of opportunities.
+//! the present state ends what may be skipped. Where a loss is drawn for each packet, a random stream was
+//! drawn from, which is no repetition; what is left of a gap to the next loss limits what may be skipped. Not
+//! skipped: queues that drop by time or priority, access, and traces of opportunities.
 
 use crate::link::Link;
 use crate::stats::{LinkStats, Served};

@@ -59,7 +59,7 @@ pub struct Host {
     pub(crate) peers: Peers<Addr>,
 }
 
-/// Makes room for one element if there is none yet: most hosts need no more, and the default is room for four.
+/// Makes room for one element if there is none yet: most hosts need no more, and the default is four.
 fn reserve_one<T>(of: &mut Vec<T>) {
     if of.capacity() == 0 {
         of.reserve_exact(1);
