@@ -13,7 +13,7 @@ use crate::connection::{Connection, Round};
 use crate::rtt::RttEstimator;
 use crate::scheme::Detection;
 use crate::timers::Timer;
-use crate::usage::WindowUsage;
+use crate::usage::{Fullness, PipeAck, WindowUsage};
 use bentpipe_base::shift::{Skip, Walk};
 use bentpipe_base::{Duration, Instant};
 
@@ -39,30 +39,32 @@ pub(crate) enum Call {
     Restart { now: Instant, stops: bool },
 }
 
-/// The calls of a repetition, while they are written down.
+/// The calls of a repetition, while they are written down: those of each part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(Option<Vec<Call>>);
+pub(crate) struct Calls(Option<[Vec<Call>; 3]>);
 
 impl Calls {
     /// Writes a call down, if it is wanted.
     #[inline]
     pub(crate) fn note(&mut self, call: Call) {
-        if let Some(calls) = &mut self.0 {
-            calls.push(call);
-            if calls.len() >= MOST_CALLS {
-                self.0 = None;
-            }
+        if self.0.is_some() {
+            self.write_down(call);
         }
     }
-}
 
-/// The state of what is only told.
-#[derive(Clone, Debug)]
-struct Told {
-    usage: WindowUsage,
-    round: Round,
-    rtt: RttEstimator,
-    retransmit: Instant,
+    #[inline(never)]
+    fn write_down(&mut self, call: Call) {
+        let Some(parts) = &mut self.0 else { return };
+        let part = match call {
+            Call::Round { .. } | Call::Acked(_) => Rounds::PART,
+            Call::Sent { .. } | Call::Limited { .. } => Fullness::PART,
+            Call::RoundTrip { .. } | Call::Restart { .. } => Clock::PART,
+        };
+        parts[part].push(call);
+        if parts[part].len() >= MOST_CALLS {
+            self.0 = None;
+        }
+    }
 }
 
 /// A place in stream and time.
@@ -72,61 +74,26 @@ struct Place {
     now: Instant,
 }
 
-impl Told {
-    fn values(&mut self, walk: &mut Walk<'_>, stream: usize) {
-        self.usage.values(walk, stream);
-        let Round { number, end } = &mut self.round;
-        walk.count(number);
-        walk.position(stream, end);
-        self.rtt.moving(walk);
-        walk.time(&mut self.retransmit);
-    }
+/// By how many bytes and how much time.
+type Distance = (u64, Duration);
 
+/// State that is only told what happens, and does not depend on the other parts. Each comes round on its
+/// own: with rounds of 127 segments, windows of 128 and repetitions of 193, all together would do so only
+/// after 16 256 repetitions.
+trait Part: Clone {
+    /// Index of its calls.
+    const PART: usize;
+    /// Tells `calls`, all later by `by`; `end` is when they end. False if an answer is another one, or the
+    /// retransmission timer would expire.
+    fn tell(&mut self, calls: &[Call], by: Distance, end: Instant) -> bool;
     /// True if both states are alike, each relative to its place.
-    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
-        let ahead = |told: &Self, place: Place| {
-            let timer = told.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
-            (told.round.end.wrapping_sub(place.una), timer)
-        };
-        ahead(self, here) == ahead(other, there)
-            && self.rtt.is_like(&other.rtt)
-            && self.usage.is_like(here.una, &other.usage, there.una)
-    }
+    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool;
+    /// Since `known` the state has come round; it does so `cycles` times more, `by` in all.
+    fn come_round(&mut self, known: &Self, cycles: u64, by: Distance);
 
-    /// Tells `calls`, with all positions later by `bytes` and all times by `time`; `end` is when they end.
-    /// False if an answer is another one, or the retransmission timer would expire.
-    fn tell(&mut self, calls: &[Call], (bytes, time): (u64, Duration), end: Instant) -> bool {
-        let mut ended = false;
-        for call in calls {
-            match *call {
-                Call::Round { una, next } => ended = self.round.advance(una + bytes, next + bytes),
-                Call::Acked(acked) => self.usage.on_ack(acked, ended),
-                Call::Sent { una, next, in_flight, full } => {
-                    self.usage.after_send(una + bytes, next + bytes, in_flight, full);
-                }
-                Call::Limited { cwnd, slow_start, answer } => {
-                    if self.usage.cwnd_limited(cwnd, slow_start) != answer {
-                        return false;
-                    }
-                }
-                Call::RoundTrip { rtt, una, next, per_round } => {
-                    self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
-                }
-                Call::Restart { now, stops } => {
-                    let now = now + time;
-                    if self.retransmit <= now {
-                        return false;
-                    }
-                    self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
-                }
-            }
-        }
-        self.retransmit > end
-    }
-
-    /// Tells `calls` for `n` repetitions, each `step` bytes and `period` later, from `place` on. Returns
-    /// after how many an answer would be another one, `n` if none; the state is that up to there.
-    fn replay(&mut self, calls: &[Call], mut place: Place, (step, period): (u64, Duration), n: u64) -> u64 {
+    /// Tells `calls` for `n` repetitions, each a `step` later, from `place` on. Returns after how many an
+    /// answer would be another one, `n` if none; the state is that up to there.
+    fn replay(&mut self, calls: &[Call], mut place: Place, (step, period): Distance, n: u64) -> u64 {
         let mut done = 0;
         // a state to compare with, replaced after 1, 2, 4, ... repetitions (Brent, BIT 20, 1980)
         let (mut known, mut known_place, mut known_at, mut known_for) = (self.clone(), place, 0, 1);
@@ -147,10 +114,7 @@ impl Told {
                 let length = done - known_at;
                 let cycles = (n - done) / length;
                 let (bytes, time) = (step * length * cycles, period * (length * cycles));
-                self.usage.come_round(&known.usage, cycles, bytes);
-                self.round.number += (self.round.number - known.round.number) * cycles;
-                self.round.end += bytes;
-                self.retransmit += time;
+                self.come_round(&known, cycles, (bytes, time));
                 done += length * cycles;
                 place = Place { una: place.una + bytes, now: place.now + time };
                 has_come_round = true;
@@ -163,6 +127,141 @@ impl Told {
     }
 }
 
+/// Rounds, and what is acknowledged in each.
+#[derive(Clone, Copy, Debug)]
+struct Rounds {
+    round: Round,
+    pipe: PipeAck,
+}
+
+impl Part for Rounds {
+    const PART: usize = 0;
+
+    fn tell(&mut self, calls: &[Call], (bytes, _): Distance, _: Instant) -> bool {
+        let mut ended = false;
+        for call in calls {
+            match *call {
+                Call::Round { una, next } => ended = self.round.advance(una + bytes, next + bytes),
+                Call::Acked(acked) => self.pipe.on_ack(acked, ended),
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
+        let state =
+            |it: &Self, una: u64| (it.round.end.wrapping_sub(una), it.pipe.samples, it.pipe.round_acked);
+        state(self, here.una) == state(other, there.una)
+    }
+
+    fn come_round(&mut self, known: &Self, cycles: u64, (bytes, _): Distance) {
+        self.round.number += (self.round.number - known.round.number) * cycles;
+        self.round.end += bytes;
+        let rounds = u64::from(self.pipe.rounds.wrapping_sub(known.pipe.rounds));
+        self.pipe.rounds = self.pipe.rounds.wrapping_add((rounds * cycles) as u32);
+    }
+}
+
+impl Part for Fullness {
+    const PART: usize = 1;
+
+    fn tell(&mut self, calls: &[Call], (bytes, _): Distance, _: Instant) -> bool {
+        calls.iter().all(|call| match *call {
+            Call::Sent { una, next, in_flight, full } => {
+                self.after_send(una + bytes, next + bytes, in_flight, full);
+                true
+            }
+            Call::Limited { cwnd, slow_start, answer } => self.cwnd_limited(cwnd, slow_start) == answer,
+            _ => true,
+        })
+    }
+
+    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
+        let state = |it: &Self, una: u64| (it.limited, it.most_out, it.until.wrapping_sub(una));
+        state(self, here.una) == state(other, there.una)
+    }
+
+    fn come_round(&mut self, _: &Self, _: u64, (bytes, _): Distance) {
+        self.until += bytes;
+    }
+}
+
+/// The estimator of the RTT, and the timer that follows from it.
+#[derive(Clone, Debug)]
+struct Clock {
+    rtt: RttEstimator,
+    retransmit: Instant,
+}
+
+impl Part for Clock {
+    const PART: usize = 2;
+
+    fn tell(&mut self, calls: &[Call], (bytes, time): Distance, end: Instant) -> bool {
+        for call in calls {
+            match *call {
+                Call::RoundTrip { rtt, una, next, per_round } => {
+                    self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
+                }
+                Call::Restart { now, stops } => {
+                    let now = now + time;
+                    if self.retransmit <= now {
+                        return false;
+                    }
+                    self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
+                }
+                _ => {}
+            }
+        }
+        self.retransmit > end
+    }
+
+    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
+        let ahead =
+            |it: &Self, place: Place| it.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
+        ahead(self, here) == ahead(other, there) && self.rtt.is_like(&other.rtt)
+    }
+
+    fn come_round(&mut self, _: &Self, _: u64, (_, time): Distance) {
+        if self.retransmit != Instant::NEVER {
+            self.retransmit += time;
+        }
+    }
+}
+
+/// The state of what is only told.
+#[derive(Clone, Debug)]
+struct Told {
+    rounds: Rounds,
+    fullness: Fullness,
+    clock: Clock,
+    validated_at: Instant,
+}
+
+impl Told {
+    fn values(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Fullness { limited, most_out, until } = &mut self.fullness;
+        walk.same(&(*limited, *most_out));
+        walk.position(stream, until);
+        let PipeAck { samples, round_acked, rounds } = &mut self.rounds.pipe;
+        walk.same(&(*samples, *round_acked));
+        walk.count_u32(rounds);
+        let Round { number, end } = &mut self.rounds.round;
+        walk.count(number);
+        walk.position(stream, end);
+        self.clock.rtt.moving(walk);
+        walk.time(&mut self.clock.retransmit);
+    }
+
+    /// Tells all parts what they were told, `n` times; see [`Part::replay`]. The state is of use only if the
+    /// answer is `n`.
+    fn replay(&mut self, calls: &[Vec<Call>; 3], place: Place, step: Distance, n: u64) -> u64 {
+        let n = self.clock.replay(&calls[Clock::PART], place, step, n);
+        let n = self.fullness.replay(&calls[Fullness::PART], place, step, n);
+        self.rounds.replay(&calls[Rounds::PART], place, step, n)
+    }
+}
+
 impl Connection {
     /// Writes down what is told.
     #[inline]
@@ -172,16 +271,18 @@ impl Connection {
 
     fn told(&self) -> Told {
         let retransmit = self.timers.at(Timer::Retransmit).unwrap_or(Instant::NEVER);
-        let mut usage = self.usage.clone();
-        usage.calls = Calls::default();
-        Told { usage, round: self.round, rtt: self.rtt.clone(), retransmit }
+        let WindowUsage { fullness, pipe, validated_at, calls: _ } = self.usage;
+        let rounds = Rounds { round: self.round, pipe };
+        Told { rounds, fullness, clock: Clock { rtt: self.rtt.clone(), retransmit }, validated_at }
     }
 
     fn put_back(&mut self, told: Told) {
-        let calls = core::mem::take(&mut self.usage.calls);
-        (self.usage, self.round, self.rtt) = (told.usage, told.round, told.rtt);
-        self.usage.calls = calls;
-        self.timers.set(Timer::Retransmit, told.retransmit);
+        let Told { rounds, fullness, clock, validated_at } = told;
+        self.round = rounds.round;
+        (self.usage.fullness, self.usage.pipe, self.usage.validated_at) =
+            (fullness, rounds.pipe, validated_at);
+        self.rtt = clock.rtt;
+        self.timers.set(Timer::Retransmit, clock.retransmit);
     }
 
     /// True if something else looks at rounds.
@@ -200,24 +301,24 @@ impl Connection {
         self.rtt.shift_resting(walk);
         if self.looks_at_rounds() {
             if self.config.validation == Validation::Validate {
-                walk.time(&mut told.usage.validated_at);
+                walk.time(&mut told.validated_at);
             } else {
-                walk.past(&mut told.usage.validated_at);
+                walk.past(&mut told.validated_at);
             }
             told.values(walk, stream);
             return self.put_back(told);
         }
-        walk.past(&mut told.usage.validated_at);
+        walk.past(&mut told.validated_at);
         if self.looks_at_rtt() {
             self.rtt.moving(walk);
-            walk.time(&mut told.retransmit.clone());
+            walk.time(&mut told.clock.retransmit.clone());
         }
         let place = Place { una: self.board.una(), now: walk.now() };
         let steps = |walk: &Walk<'_>| (walk.step(stream), walk.period());
         match walk.skip() {
             Skip::Record { calls } => {
                 told.values(walk, stream);
-                self.usage.calls = Calls(calls.then(Vec::new));
+                self.usage.calls = Calls(calls.then(Default::default));
             }
             Skip::Compare { most } => {
                 let is_alike = walk.try_values(VALUES, |walk| told.values(walk, stream));
@@ -234,9 +335,9 @@ impl Connection {
             Skip::Move(n) => {
                 told.values(walk, stream);
                 if let Some(calls) = &self.usage.calls.0 {
-                    let validated_at = told.usage.validated_at;
+                    let validated_at = told.validated_at;
                     told = self.told();
-                    told.usage.validated_at = validated_at;
+                    told.validated_at = validated_at;
                     told.replay(calls, place, steps(walk), n);
                 }
                 self.put_back(told);

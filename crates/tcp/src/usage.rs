@@ -10,7 +10,6 @@
 //! And RFC 5681, section 4.1, with `Validation::Restart`: idle for an RTO, restart from the initial window.
 
 use crate::told::{Call, Calls};
-use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 7661, section 4.4.3: the non-validated period.
@@ -21,65 +20,77 @@ const PIPE_ACK_ROUNDS: usize = 3;
 /// Usage of the window.
 #[derive(Clone, Debug, Default)]
 pub struct WindowUsage {
-    limited: bool,
-    most_out: u64,
-    until: u64,
-    pipe_ack: [u64; PIPE_ACK_ROUNDS],
-    round_acked: u64,
-    rounds: u32,
+    pub(crate) fullness: Fullness,
+    pub(crate) pipe: PipeAck,
     /// When the window was last validated.
     pub(crate) validated_at: Instant,
     /// What the sender is told, while that is written down for fast-forward.
     pub(crate) calls: Calls,
 }
 
+/// Whether the window was full within the last window of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fullness {
+    pub(crate) limited: bool,
+    pub(crate) most_out: u64,
+    pub(crate) until: u64,
+}
+
+/// What is acknowledged in a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PipeAck {
+    pub(crate) samples: [u64; PIPE_ACK_ROUNDS],
+    pub(crate) round_acked: u64,
+    pub(crate) rounds: u32,
+}
+
+impl Fullness {
+    /// See [`WindowUsage::after_send`].
+    #[inline]
+    pub(crate) const fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
+        if una >= self.until || full || (!self.limited && in_flight > self.most_out) {
+            *self = Self { limited: full, most_out: in_flight, until: next };
+        }
+    }
+
+    /// See [`WindowUsage::cwnd_limited`].
+    #[inline]
+    pub(crate) const fn cwnd_limited(&self, cwnd: u64, slow_start: bool) -> bool {
+        self.limited || (slow_start && cwnd < 2 * self.most_out)
+    }
+}
+
+impl PipeAck {
+    /// See [`WindowUsage::on_ack`].
+    #[inline]
+    pub(crate) const fn on_ack(&mut self, acked: u64, round_ended: bool) {
+        self.round_acked += acked;
+        if round_ended {
+            self.samples = [self.round_acked, self.samples[0], self.samples[1]];
+            self.round_acked = 0;
+            self.rounds += 1;
+        }
+    }
+}
+
 impl WindowUsage {
-    /// Visits the state of a sender of `stream`, but for when it was validated.
-    pub(crate) fn values(&mut self, walk: &mut Walk<'_>, stream: usize) {
-        let Self { limited, most_out, until, pipe_ack, round_acked, rounds, validated_at: _, calls: _ } =
-            self;
-        walk.same(&(*limited, *most_out));
-        walk.position(stream, until);
-        walk.same(&(*pipe_ack, *round_acked));
-        walk.count_u32(rounds);
-    }
-
-    /// True if both states are alike, each relative to what is acknowledged.
-    pub(crate) fn is_like(&self, una: u64, other: &Self, others: u64) -> bool {
-        let state = |usage: &Self, una: u64| {
-            (usage.limited, usage.most_out, usage.until.wrapping_sub(una), usage.pipe_ack, usage.round_acked)
-        };
-        state(self, una) == state(other, others)
-    }
-
-    /// Since `before` the state has come round; it does so `cycles` times more, `bytes` in all.
-    pub(crate) fn come_round(&mut self, before: &Self, cycles: u64, bytes: u64) {
-        let rounds = u64::from(self.rounds.wrapping_sub(before.rounds));
-        self.rounds = self.rounds.wrapping_add((rounds * cycles) as u32);
-        self.until += bytes;
-    }
-
     /// Called after sending; `full` if the window kept the next segment from being sent.
     #[inline]
     pub fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
         self.calls.note(Call::Sent { una, next, in_flight, full });
-        if una >= self.until || full || (!self.limited && in_flight > self.most_out) {
-            self.limited = full;
-            self.most_out = in_flight;
-            self.until = next;
-        }
+        self.fullness.after_send(una, next, in_flight, full);
     }
 
     /// See [`crate::Connection::touch_sender`].
     #[inline]
     pub(crate) const fn touch(&self) -> u64 {
-        self.until ^ self.round_acked
+        self.fullness.until ^ self.pipe.round_acked
     }
 
     /// True if the window was the limit recently.
     #[inline]
     pub fn cwnd_limited(&mut self, cwnd: u64, slow_start: bool) -> bool {
-        let answer = self.limited || (slow_start && cwnd < 2 * self.most_out);
+        let answer = self.fullness.cwnd_limited(cwnd, slow_start);
         self.calls.note(Call::Limited { cwnd, slow_start, answer });
         answer
     }
@@ -88,19 +99,15 @@ impl WindowUsage {
     #[inline]
     pub fn on_ack(&mut self, acked: u64, round_ended: bool) {
         self.calls.note(Call::Acked(acked));
-        self.round_acked += acked;
-        if round_ended {
-            self.pipe_ack = [self.round_acked, self.pipe_ack[0], self.pipe_ack[1]];
-            self.round_acked = 0;
-            self.rounds += 1;
-        }
+        self.pipe.on_ack(acked, round_ended);
     }
 
     /// RFC 7661, section 4.3: true in the validated phase, and until pipeACK is defined.
     #[inline]
     pub fn validated(&mut self, now: Instant, cwnd: u64) -> bool {
-        let pipe_ack = self.pipe_ack.iter().copied().fold(self.round_acked, u64::max);
-        let valid = self.rounds == 0 || pipe_ack >= cwnd / 2;
+        let PipeAck { samples, round_acked, rounds } = self.pipe;
+        let pipe_ack = samples.into_iter().fold(round_acked, u64::max);
+        let valid = rounds == 0 || pipe_ack >= cwnd / 2;
         if valid {
             self.validated_at = now;
         }
