@@ -143,7 +143,12 @@ fn from_nothing() -> Outcome<String> {
         let mut command = Command::new("make");
         command.arg(target).current_dir(&clone).stdin(Stdio::null()).env("HOME", user.0.join("home"));
         command.env("RUSTUP_HOME", &rustup).env_remove("CARGO_HOME").env_remove("CARGO_TARGET_DIR");
-        lab::once::output(&format!("make {target}"), &mut command)?;
+        // the beginning of what it says is about downloads, its end about what failed
+        lab::once::output(&format!("make {target}"), &mut command).map_err(|error| {
+            let lines: Vec<&str> =
+                error.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+            lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+        })?;
     }
     Ok("both succeed".to_owned())
 }
