@@ -3,6 +3,7 @@
 //! lateness of its packets.
 
 mod before;
+mod forward;
 mod growth;
 mod htsim;
 pub(crate) mod live;
@@ -38,6 +39,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     page::write(&items)?;
     items.extend(growth::items(&bench)?);
     page::write(&items)?;
+    items.extend(forward::items(&bench)?);
+    page::write(&items)?;
     items.extend(live::items()?);
     println!();
     for item in &items {
@@ -52,6 +55,7 @@ pub(crate) fn items() -> Outcome<Vec<Item>> {
     let bench = Bench::new()?;
     let mut items = besides(&bench)?;
     items.extend(growth::items(&bench)?);
+    items.extend(forward::items(&bench)?);
     Ok(items)
 }
 
@@ -81,20 +85,31 @@ impl Bench {
         Ok(Self { root, bentpipe, output })
     }
 
-    /// Runs a simulation; returns its cost and its report.
+    /// Runs a simulation that handles every packet; returns its cost and its report.
     fn simulate<V: Display>(&self, scenario: &str, set: &[(&str, V)]) -> Outcome<(measure::Cost, Report)> {
-        self.simulate_with(&self.bentpipe, scenario, set)
+        self.run(&self.bentpipe, &["--no-fast-forward"], scenario, set)
     }
 
-    /// The same with another program.
+    /// The same with another program, which has no fast-forward.
     fn simulate_with<V: Display>(
         &self,
         program: &Path,
         scenario: &str,
         set: &[(&str, V)],
     ) -> Outcome<(measure::Cost, Report)> {
+        self.run(program, &[], scenario, set)
+    }
+
+    fn run<V: Display>(
+        &self,
+        program: &Path,
+        options: &[&str],
+        scenario: &str,
+        set: &[(&str, V)],
+    ) -> Outcome<(measure::Cost, Report)> {
         let scenario = self.root.join(scenario).display().to_string();
         let mut args = vec!["sim".to_owned(), scenario, "--json".to_owned()];
+        args.extend(options.iter().map(|option| (*option).to_owned()));
         args.extend(set.iter().map(|(name, value)| format!("--set={name}={value}")));
         let cost = measure::run(program, &args, &self.output)?;
         let text = std::fs::read(&self.output).map_err(|e| format!("{}: {e}", self.output.display()))?;

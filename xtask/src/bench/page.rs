@@ -24,7 +24,7 @@ pub(super) fn write(items: &[Item]) -> Outcome {
         "# Speed of the simulator\n\n\
          `make bench` measures it and writes this page. Each ratio is the median of nine pairs of runs, one of each program by \
          turns on the same machine (three rounds with many flows); the range is that of the pairs. *Before* is the revision \
-         before the simulator was made faster.\n\n\
+         before the simulator was made faster. Fast-forward is off where it is not named.\n\n\
          Machine: {model}. Revision: {}.\n\n| what | measured | |\n|---|---|---|\n",
         commit.trim()
     );
