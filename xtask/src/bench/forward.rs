@@ -12,7 +12,9 @@ const MOST_YEAR_S: f64 = 60.0;
 
 pub(super) fn items(bench: &Bench) -> Outcome<Vec<Item>> {
     let items = vec![window(bench)?, year(bench)?];
-    items.iter().for_each(|item| println!("{item}"));
+    for item in &items {
+        println!("{item}");
+    }
     Ok(items)
 }
 
