@@ -302,7 +302,7 @@ fn disturbances() -> impl Strategy<Value = Vec<(u64, ())>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
     #[test]
     fn every_packet_is_accounted_for_and_looking_changes_nothing(

@@ -131,7 +131,7 @@ fn makes_sense(error: &Diagnostic, text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn mutated_files_are_answered(

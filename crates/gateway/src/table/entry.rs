@@ -133,7 +133,9 @@ impl Entry {
             return false;
         }
         match self.state {
-            State::Closing | State::Closed => true,
+            State::Closed => true,
+            // the other direction may still be open: a late copy of its SYN is not a new connection
+            State::Closing => packet.tcp.seq != self.isn || self.opener() != Some(side),
             // a new attempt by the same host; from the other side it is a simultaneous open (RFC 9293,
             // section 3.5)
             State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
@@ -425,6 +427,9 @@ mod tests {
         assert!(e.is_succeeded_by(LAN, &other), "nothing is lost by believing it: it passes");
         e.flow = 3;
         assert!(!e.is_succeeded_by(LAN, &other), "a forged SYN must not end an acceleration");
+        e.state = State::Closing;
+        assert!(!e.is_succeeded_by(LAN, &again), "a late copy behind a FIN");
+        assert!(e.is_succeeded_by(LAN, &other) && e.is_succeeded_by(SATELLITE, &again));
         e.note(SATELLITE, &packet(Flags::RST, 0, 0, 0), Instant(7));
         assert!(e.is_succeeded_by(LAN, &again) && e.is_succeeded_by(SATELLITE, &other));
     }

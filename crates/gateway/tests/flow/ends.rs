@@ -143,7 +143,7 @@ fn losses_on_both_sides_without_sack_are_repaired() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_transfer_ends_as_it_should(case in case()) {
         run(&case);
@@ -183,5 +183,40 @@ fn the_last_bytes_wait_for_a_window_and_go() {
         strict: false,
         rate: true,
         lan: [3, 3, 10],
+    });
+}
+
+/// The sender's SYN comes once more, behind its data and FIN: a late copy is not a new connection, and the
+/// gateway still knows what the receiver has (RFC 9293, section 3.10.7.4).
+#[test]
+fn a_late_copy_of_the_syn_behind_a_fin_changes_nothing() {
+    run(&Case {
+        seed: 398_308,
+        bytes: [81, 292_001],
+        loss: [0.0; 2],
+        delay: 1,
+        receiver: Kind::Modern,
+        sender: Kind::Plain,
+        receiver_opens: false,
+        strict: false,
+        rate: true,
+        lan: [3, 3, 10],
+    });
+}
+
+/// A path of 2 ms holds five packets: too few to tell a sender with a model from one that has no more data.
+#[test]
+fn a_path_of_five_packets_says_nothing_of_its_sender() {
+    run(&Case {
+        seed: 962_488,
+        bytes: [5_624_001, 0],
+        loss: [0.05; 2],
+        delay: 1,
+        receiver: Kind::Modern,
+        sender: Kind::Modern,
+        receiver_opens: true,
+        strict: false,
+        rate: true,
+        lan: [1, 0, 0],
     });
 }

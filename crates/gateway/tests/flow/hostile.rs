@@ -163,7 +163,7 @@ fn handshake(lan: bool) -> [Act; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn nothing_panics_and_every_packet_is_accounted_for(
         isns: (u32, u32),

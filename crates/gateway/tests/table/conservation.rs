@@ -217,7 +217,7 @@ fn check(rig: &Rig) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_packet_is_sent_given_back_or_held(first in config(), ops in proptest::collection::vec(op(), 1..120)) {
         let result = run(first.clone(), ops.clone());

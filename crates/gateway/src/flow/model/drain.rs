@@ -12,6 +12,9 @@
 //! also let the flight decrease: if it sends at a lower rate the hop is busy only while the queue lasts, and
 //! if it continues after a pause there is a burst. Reducing cwnd to 0.7, for an ECN mark or a drop in the
 //! sender's own queue, does not lower the rate below 0.6 r.
+//!
+//! A path that holds less than ten packets is not judged: a quarter then carries two or three of them, and
+//! rates can only be multiples of a packet per quarter.
 
 use super::SenderView;
 use bentpipe_base::{Duration, Instant};
@@ -35,6 +38,8 @@ const DOWN: f64 = 0.85;
 const LEFT: u64 = 10;
 /// Tolerance per quarter, in packets.
 const OFF: f64 = 2.0;
+/// Packets in a minimum RTT at the rate r below which nothing is judged.
+const FEW: f64 = 10.0;
 
 /// What was observed, and the current quarter.
 #[derive(Debug, Default)]
@@ -109,7 +114,12 @@ impl Drain {
             let gone = per_quarter(seen.top.saturating_sub(seen.waits), self.from.2);
             self.rate = if self.rate > 0.0 { 0.75 * self.rate + 0.25 * gone } else { gone };
         }
-        if self.rate > 0.0 { self.step(seen, sent, OFF * seen.segment as f64 / n) } else { false }
+        if self.rate * QUARTERS as f64 >= FEW * seen.segment as f64 {
+            self.step(seen, sent, OFF * seen.segment as f64 / n)
+        } else {
+            self.forget();
+            false
+        }
     }
 
     /// `sent`: bytes in this quarter, with the tolerance `off`.
