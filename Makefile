@@ -48,13 +48,13 @@ help:
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
-	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers|reach [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate|papers|reach|speed [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make wheel      the Python package, in target/wheels; needs python3 with venv, and fetches maturin' \
 	  'make wheels     the same for x86-64 and aarch64, glibc and musl; fetches Zig as a compiler of C' \
-  'make deb        the Debian package, in target/debian; fetches cargo-deb' \
-  'make static     a program that needs no library, in target/static' \
-  'make sbom, crates, reproducible   list of components; packages of the crates; two builds, same bytes' \
-  'make python-test, python-check   tests, and types and lints, of the Python package' \
+	  'make deb        the Debian package, in target/debian; fetches cargo-deb' \
+	  'make static     a program that needs no library, in target/static' \
+	  'make sbom, crates, reproducible   list of components; packages of the crates; two builds, same bytes' \
+	  'make python-test, python-check   tests, and types and lints, of the Python package' \
 	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
 	  'make docs       the book, in target/book'
 
