@@ -16,6 +16,8 @@
 //! move with the others, such as the end of a link's present state,
 //! is an end of what may be skipped (`horizon`, `deadline`).
 
+#[cfg(test)]
+mod tests;
 mod words;
 
 use crate::heap::{Key, Owner};

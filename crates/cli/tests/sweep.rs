@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
-use support::{bentpipe, contents, err, folder, program};
+use support::{bentpipe, contents, err, folder, program, runs, same};
 
 /// Five connections with losses and jitter: the results differ for every seed.
 const SMALL: [&str; 13] = [
@@ -76,25 +76,6 @@ fn curves_are_png_files_if_asked_for() {
     let refused = sweep(&SMALL, &["--shard", "1/2", "--png"], &folder("pictures_shard"));
     assert_eq!(refused.status.code(), Some(2));
     assert!(err(&refused).contains("'--shard <I/N>' cannot be used with '--png'"), "{}", err(&refused));
-}
-
-/// Compares two folders without printing megabytes.
-#[track_caller]
-fn same(a: &Path, b: &Path) {
-    let (a, b) = (contents(a), contents(b));
-    assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
-    for (name, bytes) in &a {
-        assert!(*bytes == b[name], "{name} differs");
-    }
-}
-
-/// Returns the finished runs in a folder.
-fn runs(out: &Path) -> Vec<PathBuf> {
-    let Ok(list) = fs::read_dir(out.join("runs")) else { return Vec::new() };
-    let all = list.map(|e| e.expect("it can be read").path());
-    let mut all: Vec<_> = all.filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
-    all.sort();
-    all
 }
 
 #[test]

@@ -23,11 +23,13 @@ pub fn run(scenario: &Scenario) -> Report {
     observe(scenario, Watch::default(), |_| None).expect("nothing stops it").0
 }
 
-/// Runs `scenario` to its end; also returns how many repetitions were skipped.
-pub fn run_skipping(scenario: &Scenario) -> (Report, u64) {
+/// Runs `scenario` to its end, and records it if there is a `watch`; also returns how many repetitions were
+/// skipped.
+pub fn run_skipping(scenario: &Scenario, watch: Option<&RecordOptions>) -> (Report, Option<Record>, u64) {
     let skipped = Cell::new(0);
-    let watch = Watch { skipped: Some(&skipped), ..Watch::default() };
-    (observe(scenario, watch, |_| None).expect("nothing stops it").0, skipped.get())
+    let watch = Watch { record: watch, skipped: Some(&skipped), ..Watch::default() };
+    let (report, record) = observe(scenario, watch, |_| None).expect("nothing stops it");
+    (report, record, skipped.get())
 }
 
 /// Runs `scenario` to its end without skipping what repeats itself. The report is the same, to the byte.

@@ -14,7 +14,7 @@ use crate::probes::{DuplicateAck, ProbeAnswer};
 use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use crate::told::Call;
+use crate::told::{Acked, Timing};
 use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::trace::{Event as Trace, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
@@ -122,8 +122,7 @@ impl Connection {
         if digest.delivered > 0 || digest.acked > 0 || self.peer_right_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
         }
-        let round_ended = self.advance_round();
-        self.usage.on_ack(digest.acked, round_ended);
+        let round_ended = self.advance_round(digest.acked);
         let other = window_changed || claim.own || overtaken;
         digest.duplicate = self.is_duplicate(segment, una, other, &digest);
         let finding = self.recover(cx, &digest);
@@ -252,7 +251,7 @@ impl Connection {
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = (self.board.flight(), 2 * self.mss());
         let (una, next) = (self.board.una(), self.board.next());
-        self.note(Call::RoundTrip { rtt, una, next, per_round });
+        self.note(Timing::RoundTrip { rtt, una, next, per_round });
         self.rtt.take(rtt, (una, next), per_round);
         self.stats.rtt.record(rtt);
     }
@@ -271,10 +270,12 @@ impl Connection {
     }
 
     #[inline]
-    pub(crate) fn advance_round(&mut self) -> bool {
+    pub(crate) fn advance_round(&mut self, bytes: u64) -> bool {
         let (una, next) = (self.board.una(), self.board.next());
-        self.note(Call::Round { una, next });
-        self.round.advance(una, next)
+        self.note(Acked { una, next, bytes });
+        let has_ended = self.round.advance(una, next);
+        self.usage.pipe.on_ack(bytes, has_ended);
+        has_ended
     }
 
     fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary) -> RecoveryResult {
@@ -351,13 +352,13 @@ impl Connection {
 
     #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
-        self.note(Call::Restart { now, stops: false });
+        self.note(Timing::Restart { now, stops: false });
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }
 
     #[inline]
     pub(crate) fn stop_retransmit_timer(&mut self, now: Instant) {
-        self.note(Call::Restart { now, stops: true });
+        self.note(Timing::Restart { now, stops: true });
         self.timers.stop(Timer::Retransmit);
     }
 

@@ -132,8 +132,7 @@ impl Connection {
         cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         self.peer_activity.progress(now);
         self.timeouts_in_a_row = 0;
-        let round_ended = self.advance_round();
-        self.usage.on_ack(acked, round_ended);
+        let round_ended = self.advance_round(acked);
         self.recovery.on_quiet_ack();
         if !is_standard {
             self.tell_of_expected_ack(cx, (Size(acked), rtt), last, round_ended, limited_by);

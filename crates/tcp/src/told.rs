@@ -22,17 +22,27 @@ const MOST_CALLS: usize = 1 << 15;
 /// Number of values that [`Told::values`] visits.
 const VALUES: usize = 15;
 
-/// What is told.
+/// An acknowledgment: data up to `una` is acknowledged, and up to `next` sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Call {
-    /// Data up to `una` is acknowledged, and up to `next` sent.
-    Round { una: u64, next: u64 },
-    /// Bytes acknowledged.
-    Acked(u64),
-    /// The use of the window after sending.
+pub(crate) struct Acked {
+    pub(crate) una: u64,
+    pub(crate) next: u64,
+    /// Bytes that it acknowledges; in a list, with those of all before.
+    pub(crate) bytes: u64,
+}
+
+/// What the use of the window is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Use {
+    /// After sending.
     Sent { una: u64, next: u64, in_flight: u64, full: bool },
     /// Whether the window was the limit, and the answer.
     Limited { cwnd: u64, slow_start: bool, answer: bool },
+}
+
+/// What the estimator of the RTT and its timer are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Timing {
     /// A sample of the RTT.
     RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64) },
     /// The retransmission timer restarts, or stops.
@@ -41,29 +51,58 @@ pub(crate) enum Call {
 
 /// The calls of a repetition, while they are written down: those of each part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(Option<[Vec<Call>; 3]>);
+pub(crate) struct Calls(Option<Lists>);
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lists {
+    acked: Vec<Acked>,
+    uses: Vec<Use>,
+    timings: Vec<Timing>,
+}
 
 impl Calls {
     /// Writes a call down, if it is wanted.
     #[inline]
-    pub(crate) fn note(&mut self, call: Call) {
+    pub(crate) fn note(&mut self, call: impl Call) {
         if self.0.is_some() {
             self.write_down(call);
         }
     }
 
     #[inline(never)]
-    fn write_down(&mut self, call: Call) {
-        let Some(parts) = &mut self.0 else { return };
-        let part = match call {
-            Call::Round { .. } | Call::Acked(_) => Rounds::PART,
-            Call::Sent { .. } | Call::Limited { .. } => Fullness::PART,
-            Call::RoundTrip { .. } | Call::Restart { .. } => Clock::PART,
-        };
-        parts[part].push(call);
-        if parts[part].len() >= MOST_CALLS {
+    fn write_down(&mut self, call: impl Call) {
+        let Some(lists) = &mut self.0 else { return };
+        if call.write_down(lists) >= MOST_CALLS {
             self.0 = None;
         }
+    }
+}
+
+/// Something that is told.
+pub(crate) trait Call {
+    /// Adds it to its list; returns the length.
+    fn write_down(self, lists: &mut Lists) -> usize;
+}
+
+impl Call for Acked {
+    fn write_down(mut self, lists: &mut Lists) -> usize {
+        self.bytes += lists.acked.last().map_or(0, |last| last.bytes);
+        lists.acked.push(self);
+        lists.acked.len()
+    }
+}
+
+impl Call for Use {
+    fn write_down(self, lists: &mut Lists) -> usize {
+        lists.uses.push(self);
+        lists.uses.len()
+    }
+}
+
+impl Call for Timing {
+    fn write_down(self, lists: &mut Lists) -> usize {
+        lists.timings.push(self);
+        lists.timings.len()
     }
 }
 
@@ -81,11 +120,11 @@ type Distance = (u64, Duration);
 /// own: with rounds of 127 segments, windows of 128 and repetitions of 193, all together would do so only
 /// after 16 256 repetitions.
 trait Part: Clone {
-    /// Index of its calls.
-    const PART: usize;
+    /// What it is told.
+    type Call;
     /// Tells `calls`, all later by `by`; `end` is when they end. False if an answer is another one, or the
     /// retransmission timer would expire.
-    fn tell(&mut self, calls: &[Call], by: Distance, end: Instant) -> bool;
+    fn tell(&mut self, calls: &[Self::Call], by: Distance, end: Instant) -> bool;
     /// True if both states are alike, each relative to its place.
     fn is_like(&self, here: Place, other: &Self, there: Place) -> bool;
     /// Since `known` the state has come round; it does so `cycles` times more, `by` in all.
@@ -93,7 +132,7 @@ trait Part: Clone {
 
     /// Tells `calls` for `n` repetitions, each a `step` later, from `place` on. Returns after how many an
     /// answer would be another one, `n` if none; the state is that up to there.
-    fn replay(&mut self, calls: &[Call], mut place: Place, (step, period): Distance, n: u64) -> u64 {
+    fn replay(&mut self, calls: &[Self::Call], mut place: Place, (step, period): Distance, n: u64) -> u64 {
         let mut done = 0;
         // a state to compare with, replaced after 1, 2, 4, ... repetitions (Brent, BIT 20, 1980)
         let (mut known, mut known_place, mut known_at, mut known_for) = (self.clone(), place, 0, 1);
@@ -135,16 +174,23 @@ struct Rounds {
 }
 
 impl Part for Rounds {
-    const PART: usize = 0;
+    type Call = Acked;
 
-    fn tell(&mut self, calls: &[Call], (bytes, _): Distance, _: Instant) -> bool {
-        let mut ended = false;
-        for call in calls {
-            match *call {
-                Call::Round { una, next } => ended = self.round.advance(una + bytes, next + bytes),
-                Call::Acked(acked) => self.pipe.on_ack(acked, ended),
-                _ => {}
+    /// The same as an acknowledgment at a time: those up to the end of each round are taken together, since
+    /// `una` never becomes smaller.
+    fn tell(&mut self, calls: &[Acked], (by, _): Distance, _: Instant) -> bool {
+        let (mut at, mut taken) = (0, 0);
+        while at < calls.len() {
+            let end = self.round.end.saturating_sub(by);
+            at += calls[at..].partition_point(|call| call.una < end);
+            let is_end = at < calls.len();
+            let last = calls[at.min(calls.len() - 1)];
+            if is_end {
+                self.round.advance(last.una + by, last.next + by);
+                at += 1;
             }
+            self.pipe.on_ack(last.bytes - taken, is_end);
+            taken = last.bytes;
         }
         true
     }
@@ -164,16 +210,15 @@ impl Part for Rounds {
 }
 
 impl Part for Fullness {
-    const PART: usize = 1;
+    type Call = Use;
 
-    fn tell(&mut self, calls: &[Call], (bytes, _): Distance, _: Instant) -> bool {
+    fn tell(&mut self, calls: &[Use], (bytes, _): Distance, _: Instant) -> bool {
         calls.iter().all(|call| match *call {
-            Call::Sent { una, next, in_flight, full } => {
+            Use::Sent { una, next, in_flight, full } => {
                 self.after_send(una + bytes, next + bytes, in_flight, full);
                 true
             }
-            Call::Limited { cwnd, slow_start, answer } => self.cwnd_limited(cwnd, slow_start) == answer,
-            _ => true,
+            Use::Limited { cwnd, slow_start, answer } => self.cwnd_limited(cwnd, slow_start) == answer,
         })
     }
 
@@ -195,22 +240,21 @@ struct Clock {
 }
 
 impl Part for Clock {
-    const PART: usize = 2;
+    type Call = Timing;
 
-    fn tell(&mut self, calls: &[Call], (bytes, time): Distance, end: Instant) -> bool {
+    fn tell(&mut self, calls: &[Timing], (bytes, time): Distance, end: Instant) -> bool {
         for call in calls {
             match *call {
-                Call::RoundTrip { rtt, una, next, per_round } => {
+                Timing::RoundTrip { rtt, una, next, per_round } => {
                     self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
                 }
-                Call::Restart { now, stops } => {
+                Timing::Restart { now, stops } => {
                     let now = now + time;
                     if self.retransmit <= now {
                         return false;
                     }
                     self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
                 }
-                _ => {}
             }
         }
         self.retransmit > end
@@ -255,17 +299,17 @@ impl Told {
 
     /// Tells all parts what they were told, `n` times; see [`Part::replay`]. The state is of use only if the
     /// answer is `n`.
-    fn replay(&mut self, calls: &[Vec<Call>; 3], place: Place, step: Distance, n: u64) -> u64 {
-        let n = self.clock.replay(&calls[Clock::PART], place, step, n);
-        let n = self.fullness.replay(&calls[Fullness::PART], place, step, n);
-        self.rounds.replay(&calls[Rounds::PART], place, step, n)
+    fn replay(&mut self, calls: &Lists, place: Place, step: Distance, n: u64) -> u64 {
+        let n = self.clock.replay(&calls.timings, place, step, n);
+        let n = self.fullness.replay(&calls.uses, place, step, n);
+        self.rounds.replay(&calls.acked, place, step, n)
     }
 }
 
 impl Connection {
     /// Writes down what is told.
     #[inline]
-    pub(crate) fn note(&mut self, call: Call) {
+    pub(crate) fn note(&mut self, call: impl Call) {
         self.usage.calls.note(call);
     }
 
@@ -345,3 +389,7 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "told_tests.rs"]
+mod tests;

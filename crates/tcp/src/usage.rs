@@ -9,7 +9,7 @@
 //!
 //! And RFC 5681, section 4.1, with `Validation::Restart`: idle for an RTO, restart from the initial window.
 
-use crate::told::{Call, Calls};
+use crate::told::{Calls, Use};
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 7661, section 4.4.3: the non-validated period.
@@ -61,7 +61,7 @@ impl Fullness {
 }
 
 impl PipeAck {
-    /// See [`WindowUsage::on_ack`].
+    /// Counts acknowledged bytes; `round_ended` closes a pipeACK sample.
     #[inline]
     pub(crate) const fn on_ack(&mut self, acked: u64, round_ended: bool) {
         self.round_acked += acked;
@@ -77,7 +77,7 @@ impl WindowUsage {
     /// Called after sending; `full` if the window kept the next segment from being sent.
     #[inline]
     pub fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
-        self.calls.note(Call::Sent { una, next, in_flight, full });
+        self.calls.note(Use::Sent { una, next, in_flight, full });
         self.fullness.after_send(una, next, in_flight, full);
     }
 
@@ -91,15 +91,8 @@ impl WindowUsage {
     #[inline]
     pub fn cwnd_limited(&mut self, cwnd: u64, slow_start: bool) -> bool {
         let answer = self.fullness.cwnd_limited(cwnd, slow_start);
-        self.calls.note(Call::Limited { cwnd, slow_start, answer });
+        self.calls.note(Use::Limited { cwnd, slow_start, answer });
         answer
-    }
-
-    /// Counts acknowledged bytes; `round_ended` closes a pipeACK sample.
-    #[inline]
-    pub fn on_ack(&mut self, acked: u64, round_ended: bool) {
-        self.calls.note(Call::Acked(acked));
-        self.pipe.on_ack(acked, round_ended);
     }
 
     /// RFC 7661, section 4.3: true in the validated phase, and until pipeACK is defined.

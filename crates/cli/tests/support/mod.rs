@@ -44,3 +44,24 @@ pub(crate) fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     all
 }
+
+/// Compares two folders without printing megabytes.
+#[allow(dead_code, reason = "not every test file uses it")]
+#[track_caller]
+pub(crate) fn same(a: &Path, b: &Path) {
+    let (a, b) = (contents(a), contents(b));
+    assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+    for (name, bytes) in &a {
+        assert!(*bytes == b[name], "{name} differs");
+    }
+}
+
+/// Returns the finished runs in a folder.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn runs(out: &Path) -> Vec<PathBuf> {
+    let Ok(list) = fs::read_dir(out.join("runs")) else { return Vec::new() };
+    let all = list.map(|e| e.expect("it can be read").path());
+    let mut all: Vec<_> = all.filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+    all.sort();
+    all
+}
