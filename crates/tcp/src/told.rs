@@ -41,7 +41,7 @@ pub(crate) enum Call {
 
 /// The calls of a repetition, while they are written down: those of each part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(Option<[Vec<Call>; 3]>);
+pub(crate) struct Calls(Option<Box<[Vec<Call>; 3]>>);
 
 impl Calls {
     /// Writes a call down, if it is wanted.
