@@ -93,6 +93,13 @@ impl World {
         self.events.shift(walk);
     }
 
+    /// Frees the wake-ups, the packets between nodes and those in the pool: the run is over.
+    pub fn end(&mut self) {
+        self.events = EventQueue::default();
+        self.outbox = Outbox::default();
+        self.pool = Vec::new();
+    }
+
     /// Returns the context of `node` for one call.
     #[inline]
     pub fn cx(&mut self, now: Instant, node: NodeId) -> Cx<'_> {
@@ -158,10 +165,12 @@ impl Cx<'_> {
         self.world.addresses.known(address)
     }
 
-    /// Returns a blank packet, from the pool if possible.
-    #[inline]
+    /// Returns a blank packet, from the pool if possible. Always inlined: most of what is blanked is then
+    /// written only once, with what the caller puts there.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: 2 % of the instructions of a packet")]
     pub fn packet(&mut self) -> Pkt {
-        let mut packet = self.world.pool.pop().unwrap_or_default();
+        let Some(mut packet) = self.world.pool.pop() else { return new_packet() };
         *packet = Packet::default();
         packet
     }
@@ -197,6 +206,11 @@ impl Cx<'_> {
             sink.event(self.now, self.node, &event());
         }
     }
+}
+
+#[cold]
+fn new_packet() -> Pkt {
+    Pkt::default()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod addresses;
 pub mod cx;
 pub mod events;
 mod few;
+mod growth;
 mod heap;
 pub mod histogram;
 pub mod ids;
@@ -30,6 +31,7 @@ pub mod units;
 pub use address_record::RECORD as ADDRESS_RECORD;
 pub use addresses::Addresses;
 pub use cx::{Cx, World};
+pub use growth::push_back;
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{

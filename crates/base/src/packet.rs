@@ -77,11 +77,13 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// SACK blocks of one segment: at most four (RFC 2018, section 3), as `[left, right)` edges.
+/// SACK blocks of one segment: at most four (RFC 2018, section 3), as `[left, right)` edges. They are boxed,
+/// because most segments have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SackList(Option<Box<SackBlocks>>);
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct SackList {
-    // the number first: most segments have none, and their blocks are then never read
+struct SackBlocks {
     len: u8,
     blocks: [(Seq, Seq); 4],
 }
@@ -90,20 +92,21 @@ impl SackList {
     /// Appends a block; returns false if there are four already.
     #[inline]
     pub fn push(&mut self, left: Seq, right: Seq) -> bool {
-        let Some(place) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        let SackBlocks { len, blocks } = &mut **self.0.get_or_insert_default();
+        let Some(place) = blocks.get_mut(usize::from(*len)) else { return false };
         *place = (left, right);
-        self.len += 1;
+        *len += 1;
         true
     }
     /// Returns the blocks in the order of the option.
     #[inline]
     pub fn as_slice(&self) -> &[(Seq, Seq)] {
-        &self.blocks[..usize::from(self.len)]
+        self.0.as_deref().map_or(&[], |list| &list.blocks[..usize::from(list.len)])
     }
     /// True if there are no blocks.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_none()
     }
 }
 
@@ -128,7 +131,7 @@ impl ProbeOption {
 }
 
 /// A TCP header as a value, options included. The fields that every segment uses come first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TcpHeader {
     /// Sequence number of the first byte (of the SYN when SYN is set).
@@ -169,7 +172,10 @@ impl TcpHeader {
             ProbeOption::Probe(_) | ProbeOption::Echo(_) => ProbeOption::LEN,
         };
         options += if self.timestamps.is_some() { 12 } else { 0 };
-        options += if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len };
+        options += match self.sack.as_slice().len() as u8 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        };
         20 + options
     }
 }
@@ -420,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_packet_stays_small() {
-        assert!(size_of::<Packet>() <= 120, "{}", size_of::<Packet>());
+        assert!(size_of::<Packet>() <= 96, "{}", size_of::<Packet>());
     }
 
     #[test]

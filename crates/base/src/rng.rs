@@ -50,6 +50,11 @@ impl Purpose {
         use Purpose::{Bursts, Instrument, Outages, Rain, Scintillation};
         matches!(self, Bursts | Outages | Rain | Scintillation | Orbit | Beam | SlotJitter | Instrument)
     }
+
+    /// True if a stream is drawn from once or seldom.
+    const fn is_seldom(self) -> bool {
+        matches!(self, Self::Isn | Self::Start | Self::Table)
+    }
 }
 
 /// Handle of a stream opened with [`crate::World::open_rng`].
@@ -59,29 +64,61 @@ pub struct RngSlot(pub u32);
 /// One random stream.
 #[derive(Clone, Debug)]
 pub struct Rng {
-    stream: ChaCha8Rng,
-    by_time: bool,
+    /// The generator, a third of a kilobyte: made with the first draw, and not kept if draws are seldom,
+    /// since each host has such a stream.
+    generator: Option<Box<ChaCha8Rng>>,
+    seed: u64,
+    number: u64,
+    /// Words of 32 bits drawn while the generator is not kept.
+    drawn: u64,
+    purpose: Purpose,
 }
 
 impl Rng {
     /// The stream of `owner` (a node's or flow's name) for `purpose` under `seed`.
     pub fn new(seed: u64, owner: &str, purpose: Purpose) -> Self {
+        let number = fnv1a(owner.bytes().chain([purpose as u8]));
+        Self { generator: None, seed, number, drawn: 0, purpose }
+    }
+
+    /// The generator, as far as the stream was drawn from.
+    fn generator(&self) -> ChaCha8Rng {
         let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        let mut rng = ChaCha8Rng::from_seed(key);
-        rng.set_stream(fnv1a(owner.bytes().chain([purpose as u8])));
-        Self { stream: rng, by_time: purpose.is_by_time() }
+        key[..8].copy_from_slice(&self.seed.to_le_bytes());
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(self.number);
+        generator.set_word_pos(u128::from(self.drawn));
+        generator
     }
 
     /// How far it was drawn from for something else than the passing of time.
     pub(crate) fn drawn(&self) -> u128 {
-        if self.by_time { 0 } else { self.stream.get_word_pos() }
+        match &self.generator {
+            _ if self.purpose.is_by_time() => 0,
+            Some(generator) => generator.get_word_pos(),
+            None => u128::from(self.drawn),
+        }
     }
 
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.stream.next_u64()
+        match &mut self.generator {
+            Some(generator) => generator.next_u64(),
+            None => self.bits_without_generator(),
+        }
+    }
+
+    #[cold]
+    fn bits_without_generator(&mut self) -> u64 {
+        let mut generator = self.generator();
+        let bits = generator.next_u64();
+        if self.purpose.is_seldom() {
+            self.drawn += 2;
+        } else {
+            self.generator = Some(Box::new(generator));
+        }
+        bits
     }
 
     /// Uniform in [0, 1), 53 bits.
@@ -161,6 +198,21 @@ mod tests {
         assert_ne!(first, other.bits());
         // Fixed: if this value changes, every published result changes.
         assert_eq!(first, 4_658_917_871_274_472_350);
+    }
+
+    #[test]
+    fn a_stream_whose_generator_is_not_kept_goes_on_where_it_was() {
+        let mut seldom = Rng::new(3, "host", Purpose::Isn);
+        let mut generator = seldom.generator();
+        for _ in 0..200 {
+            assert_eq!((seldom.bits(), seldom.drawn()), (generator.next_u64(), generator.get_word_pos()));
+        }
+        assert!(seldom.generator.is_none() && size_of::<Rng>() <= 40);
+        let mut often = Rng::new(3, "host", Purpose::Errors);
+        let mut generator = often.generator();
+        for _ in 0..200 {
+            assert_eq!((often.bits(), often.drawn()), (generator.next_u64(), generator.get_word_pos()));
+        }
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl Part<'_> {
         if usize::from(self.urgent()) < self.start {
             flags &= !Flags::URG.0;
         }
-        TcpHeader { flags: Flags(flags), ..*tcp }
+        TcpHeader { flags: Flags(flags), ..tcp.clone() }
     }
 
     fn urgent(&self) -> u16 {

@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(rebuilt(&SYN, &with, &other).unwrap()[16..], [1, 3, 3, 9]);
         // an old host's SYN
         let old = TcpHeader { flags: Flags::SYN, mss: Some(1460), ..TcpHeader::default() };
-        let new = TcpHeader { window_scale: Some(7), ..old };
+        let new = TcpHeader { window_scale: Some(7), ..old.clone() };
         assert_eq!(rebuilt(&[2, 4, 5, 0xb4], &old, &new).unwrap(), [2, 4, 5, 0xb4, 1, 3, 3, 7]);
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn what_we_do_not_know_stays_and_padding_goes_first() {
         let now =
             TcpHeader { window_scale: Some(7), ..TcpHeader { flags: Flags::SYN, ..TcpHeader::default() } };
-        let was = TcpHeader { window_scale: None, ..now };
+        let was = TcpHeader { window_scale: None, ..now.clone() };
         // three times padding and an unknown option of 9 bytes: 36 bytes
         let mut old = Vec::new();
         for i in 0..3 {
@@ -179,7 +179,7 @@ mod tests {
     fn sack_blocks_go_with_their_padding_and_one_can_come() {
         let stamps = Some(Timestamps { value: 1, echo: 2 });
         let without = TcpHeader { timestamps: stamps, ..TcpHeader::default() };
-        let mut with = without;
+        let mut with = without.clone();
         with.sack.push(Seq(5), Seq(6));
         let plain = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let long = [&plain[..], &[1, 1, 5, 10, 0, 0, 0, 5, 0, 0, 0, 6]].concat();

@@ -248,7 +248,7 @@ fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> P
         tcp.timestamps = wish.timestamps;
     }
     if !keeps(3) {
-        tcp.sack = wish.sack;
+        tcp.sack = wish.sack.clone();
     }
     if !keeps(4) && tcp.flags.has(Flags::SYN) {
         tcp.window_scale = wish.window_scale;
@@ -257,7 +257,7 @@ fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> P
         (now.dscp, now.ecn, now.hops) = class;
     }
     if usize::from(now.tcp.wire_len()) - 20 + usize::from(was.other_options.len) > 40 {
-        now.tcp = was.tcp;
+        now.tcp = was.tcp.clone();
     }
     now.header_len = now.header_len - was.tcp.wire_len() + now.tcp.wire_len();
     now
@@ -312,7 +312,7 @@ proptest! {
             let layout = Layout::of(&packet).unwrap();
             let (_, _, tcp) = read_tcp(&packet, &layout).unwrap();
             prop_assert_eq!(tcp.seq, now.tcp.seq.at(stream.len() as u64));
-            prop_assert_eq!((tcp.ack, tcp.window, tcp.sack), (now.tcp.ack, now.tcp.window, now.tcp.sack));
+            prop_assert_eq!((tcp.ack, tcp.window, &tcp.sack), (now.tcp.ack, now.tcp.window, &now.tcp.sack));
             if let Some((_, value)) = &source.foreign {
                 let options = bentpipe_wire::Options::new(&packet[layout.options.clone()]);
                 let found = options.filter_map(Result::ok).find(|o| o.kind() == FOREIGN);

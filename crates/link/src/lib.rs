@@ -18,6 +18,7 @@ pub mod fq_codel;
 mod gap;
 pub mod geo;
 pub mod gilbert_elliott;
+mod in_flight;
 mod levels;
 pub mod link;
 mod moved;

@@ -10,18 +10,16 @@ use crate::change::{Change, UserChanges};
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
 use crate::drop_tail::Refused;
-use crate::moved;
+use crate::in_flight::InFlight;
 use crate::mtu::Fragments;
 use crate::queue::{Discipline, Queue};
 use crate::state::LinkSnapshot;
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
-use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{
     Cx, Duration, Input, Instant, Node, NodeId, Packet, Pkt, Port, Proto, Purpose, Slot, World,
 };
-use std::collections::VecDeque;
 
 /// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
 /// three cache lines, which makes thousands of links cheap.
@@ -36,69 +34,8 @@ pub struct Link {
     pub(crate) channel: Channel,
     pub(crate) served: Served,
     pub(crate) queue: Queue,
-    /// Boxed, because an idle link does not use it.
-    pub(crate) stats: Box<LinkStats>,
-}
-
-/// Packets in flight, first to arrive first. The first is stored inline: most links carry one at a time.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct InFlight {
-    first: Option<Pkt>,
-    first_at: Instant,
-    rest: VecDeque<(Instant, Pkt)>,
-}
-
-impl InFlight {
-    /// Visits the packets.
-    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>) {
-        let Self { first, first_at, rest } = self;
-        walk.time(first_at);
-        walk.same(&rest.len());
-        if let Some(first) = first {
-            walk.inner(&mut **first);
-        }
-        moved::packets(walk, rest.iter_mut());
-    }
-
-    /// Adds a packet behind the others. It arrives after them even if `at` is earlier.
-    #[inline]
-    pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
-        if self.first.is_none() {
-            self.first = Some(packet);
-            self.first_at = at;
-        } else {
-            self.rest.push_back((at, packet));
-        }
-    }
-
-    /// Adds a packet that may arrive before others.
-    pub(crate) fn insert(&mut self, at: Instant, packet: Pkt) {
-        if at < self.first_at {
-            if let Some(first) = self.first.replace(packet) {
-                self.rest.push_front((self.first_at, first));
-            }
-            self.first_at = at;
-        } else {
-            let place = self.rest.partition_point(|p| p.0 <= at);
-            self.rest.insert(place, (at, packet));
-        }
-    }
-
-    #[inline]
-    pub(crate) const fn first_at(&self) -> Option<Instant> {
-        self.first_at.as_deadline()
-    }
-
-    #[inline]
-    fn pop_until(&mut self, now: Instant) -> Option<Pkt> {
-        if self.first_at > now {
-            return None;
-        }
-        let next = self.rest.pop_front();
-        self.first_at = next.as_ref().map_or(Instant::NEVER, |next| next.0);
-        core::mem::replace(&mut self.first, next.map(|next| next.1))
-    }
+    /// Boxed, and made with the first use: a link at which nothing waits and is lost does not use it.
+    pub(crate) stats: Option<Box<LinkStats>>,
 }
 
 impl DirectionSpec {
@@ -136,11 +73,11 @@ impl Link {
         Self {
             busy_until: Instant::ZERO,
             armed: Instant::NEVER,
-            in_flight: InFlight { first: None, first_at: Instant::NEVER, rest: VecDeque::new() },
+            in_flight: InFlight::default(),
             channel,
             served: Served::default(),
             queue,
-            stats: Box::default(),
+            stats: None,
         }
     }
 
@@ -155,23 +92,33 @@ impl Link {
     /// The next packet that arrives.
     #[inline]
     pub fn next_arrival(&self) -> Option<&Packet> {
-        self.in_flight.first.as_deref()
+        self.in_flight.first()
     }
 
     /// Returns the counters up to `cx.now`, with those of the queue.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
         let sending_until = self.catch_up_to_now(cx);
-        self.stats.integrate_queue(cx.now, self.queue.len());
-        self.stats.served = self.served;
-        self.stats.marked = self.queue.marked();
+        let stats = self.stats.get_or_insert_default();
+        stats.integrate_queue(cx.now, self.queue.len());
+        stats.served = self.served;
+        stats.marked = self.queue.marked();
         // the service in progress counts up to now only
-        self.stats.served.busy = self.served.busy.saturating_sub(sending_until.since(cx.now));
-        &self.stats
+        stats.served.busy = self.served.busy.saturating_sub(sending_until.since(cx.now));
+        stats
+    }
+
+    /// Brings the counters up to `cx.now`, the end of the run, then frees the packets. A queue with a
+    /// discipline of its own keeps those that wait, and a channel that varies the one being sent.
+    pub fn end(&mut self, cx: &mut Cx<'_>) {
+        self.stats(cx);
+        self.in_flight = InFlight::default();
+        self.queue.end();
     }
 
     /// Returns the largest number of packets waiting since the last call, those waiting now included.
     pub fn take_peak(&mut self) -> u32 {
-        core::mem::replace(&mut self.stats.recent_peak, self.queue.len() as u32)
+        let waiting = self.queue.len() as u32;
+        core::mem::replace(&mut self.stats.get_or_insert_default().recent_peak, waiting)
     }
 
     /// Returns the state of the link now. This does not change the link's behaviour.
@@ -237,7 +184,7 @@ impl Link {
     pub fn on_the_way(&mut self, cx: &mut Cx<'_>) -> usize {
         self.catch_up_to_now(cx);
         let sending = self.channel.varying_part().map_or(0, |varying| usize::from(varying.is_sending()));
-        usize::from(self.in_flight.first.is_some()) + self.in_flight.rest.len() + sending
+        self.in_flight.len() + sending
     }
 
     /// Performs everything that is due by now; returns the end of the transmission in progress.
@@ -298,7 +245,8 @@ impl Link {
         packet
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `receive`")]
     fn arrive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up(cx);
@@ -314,11 +262,11 @@ impl Link {
     /// Queues a packet, or drops it or others. Not inlined: an idle link's call is shorter without it.
     #[inline(never)]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
-        self.stats.integrate_queue(cx.now, self.queue.len());
+        self.stats.get_or_insert_default().integrate_queue(cx.now, self.queue.len());
         loop {
             match self.queue.push(packet, cx.now) {
                 Ok(()) => {
-                    self.stats.update_peaks(self.queue.len() as u32);
+                    self.stats.get_or_insert_default().update_peaks(self.queue.len() as u32);
                     return self.drop_unwanted(cx, cx.now);
                 }
                 Err(Refused::Arrival(packet)) => return self.drop(cx, cx.now, packet, DropCause::QueueFull),
@@ -334,7 +282,7 @@ impl Link {
     /// before it.
     #[inline]
     pub(crate) fn next_packet(&mut self, cx: &mut Cx<'_>, at: Instant) -> Option<Pkt> {
-        self.stats.integrate_queue(at, self.queue.len());
+        self.stats.get_or_insert_default().integrate_queue(at, self.queue.len());
         let packet = self.queue.pop(at);
         self.drop_unwanted(cx, at);
         packet
@@ -365,7 +313,8 @@ impl Link {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `receive`")]
     fn serve(&mut self, cx: &mut Cx<'_>, packet: Pkt, start: Instant, fresh: bool) {
         let sent = Fragments::of(self.channel.mtu, packet.wire_len());
         let end = self.channel.serialise(start, sent, fresh);
@@ -375,7 +324,7 @@ impl Link {
         self.served.busy += end.since(start);
         match self.channel.draw_loss(cx, sent) {
             None => self.in_flight.push(end + self.channel.one_way, packet),
-            Some(cause) => self.drop(cx, start, packet, cause),
+            Some(cause) => self.lose(cx, start, packet, cause),
         }
     }
 
@@ -391,9 +340,14 @@ impl Link {
         self.drop(cx, cx.now, packet, DropCause::TooBig);
     }
 
+    #[cold]
+    fn lose(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt, cause: DropCause) {
+        self.drop(cx, at, packet, cause);
+    }
+
     /// Drops a packet at `at`, the time of the trace event; it may be in the past because service is lazy.
     pub(crate) fn drop(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt, cause: DropCause) {
-        self.stats.dropped(cause);
+        self.stats.get_or_insert_default().dropped(cause);
         let now = cx.now;
         cx.now = at.min(now);
         cx.trace(Mask::PACKETS, || Event::Dropped(&packet, cause));
@@ -402,7 +356,8 @@ impl Link {
     }
 
     /// Takes the packets that have arrived: returns the first, or sends them if there are several.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `receive`")]
     fn deliver(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let packet = self.in_flight.pop_until(cx.now)?;
         cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
@@ -410,11 +365,16 @@ impl Link {
             return Some(packet);
         }
         cx.send(Port(0), packet);
+        self.deliver_rest(cx);
+        None
+    }
+
+    #[inline(never)]
+    fn deliver_rest(&mut self, cx: &mut Cx<'_>) {
         while let Some(packet) = self.in_flight.pop_until(cx.now) {
             cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
             cx.send(Port(0), packet);
         }
-        None
     }
 
     /// Requests a call at `deadline`, unless one is requested by then already.

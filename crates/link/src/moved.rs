@@ -33,7 +33,10 @@ impl Shift for Link {
         for sum in [packets, &mut bytes.0, &mut busy.0] {
             walk.count(sum);
         }
-        walk.inner(&mut **stats);
+        walk.same(&stats.is_some());
+        if let Some(stats) = stats {
+            walk.inner(&mut **stats);
+        }
         in_flight.shift(walk);
         queue.shift(walk);
     }

@@ -23,6 +23,7 @@ use crate::levels::Levels;
 use bentpipe_base::shift::Walk;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
+use std::collections::VecDeque;
 
 /// Which packet is served next, and which is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,6 +189,12 @@ impl Queue {
             Some(More::FqCodel(flows, _)) => flows.pass(packet),
             _ => {}
         }
+    }
+
+    /// Frees the packets of a drop-tail queue.
+    pub(crate) fn end(&mut self) {
+        self.tail.packets = VecDeque::new();
+        self.tail.bytes = Size::ZERO;
     }
 
     /// Packets waiting.

@@ -285,6 +285,27 @@ impl Network {
         self.world.cx(at, to.node).recycle(whole);
     }
 
+    /// Ends the run: brings the counters of links up to date, then frees the packets and wake-ups, for which
+    /// a report has no use.
+    pub fn end(&mut self) {
+        for (i, kind) in self.nodes.kinds.iter().enumerate() {
+            if let Kind::Link(link) = kind {
+                self.nodes.links[*link as usize].end(&mut self.world.cx(self.now, NodeId(i as u32)));
+            }
+        }
+        self.world.end();
+    }
+
+    /// Frees the hosts, once nothing more is read of them.
+    pub fn end_hosts(&mut self) {
+        self.nodes.hosts = Vec::new();
+        self.nodes
+            .kinds
+            .iter_mut()
+            .filter(|kind| matches!(kind, Kind::Host(_)))
+            .for_each(|kind| *kind = Kind::Open);
+    }
+
     /// Injects a packet at an open end, now.
     pub fn inject(&mut self, end: NodeId, packet: Pkt) {
         self.wires.settle(&self.nodes.kinds);

@@ -53,8 +53,9 @@ type Destination = (WireEnd, Kind);
 /// The wires of all ports of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
-    /// Ends of each node's ports, while the network is built.
-    ports: Vec<Vec<WireEnd>>,
+    /// All wires, and how many each node has, as the network is built.
+    all: Vec<(NodeId, WireEnd)>,
+    ports: Vec<u32>,
     /// The same, used while the network runs: of the first port of each node, and of all ports as one array,
     /// `ends[begin[node] + port]`.
     first: Vec<Option<Destination>>,
@@ -64,16 +65,18 @@ pub(crate) struct Wires {
 
 impl Wires {
     pub(crate) fn add_node(&mut self) -> NodeId {
-        self.ports.push(Vec::new());
+        self.ports.push(0);
         NodeId(self.ports.len() as u32 - 1)
     }
 
     /// Connects the next free port of `from` to `to`.
     pub(crate) fn add(&mut self, from: NodeId, to: WireEnd) -> Port {
         let ports = &mut self.ports[from.0 as usize];
-        ports.push(to);
+        let port = Port(*ports);
+        *ports += 1;
+        self.all.push((from, to));
         self.first.clear();
-        Port(ports.len() as u32 - 1)
+        port
     }
 
     /// Rebuilds the arrays of ends, if anything changed.
@@ -86,20 +89,26 @@ impl Wires {
 
     #[cold]
     fn rebuild(&mut self, kinds: &[Kind]) {
-        self.first.clear();
-        self.begin.clear();
-        self.ends.clear();
-        for ports in &self.ports {
-            let ends = ports.iter().map(|end| (*end, kinds[end.node.0 as usize]));
-            self.first.push(ends.clone().next());
-            self.begin.push(self.ends.len() as u32);
-            self.ends.extend(ends);
+        let begins = self.ports.iter().scan(0, |next, ports| {
+            let begin = *next;
+            *next += ports;
+            Some(begin)
+        });
+        self.begin = begins.collect();
+        let mut next = self.begin.clone();
+        self.ends = vec![(WireEnd::default(), Kind::Open); self.all.len()];
+        for (from, end) in &self.all {
+            let next = &mut next[from.0 as usize];
+            self.ends[*next as usize] = (*end, kinds[end.node.0 as usize]);
+            *next += 1;
         }
+        let first = |(begin, ports): (&u32, &u32)| (*ports > 0).then(|| self.ends[*begin as usize]);
+        self.first = self.begin.iter().zip(&self.ports).map(first).collect();
     }
 
     /// True if a port of `from` is wired to the node `to`.
     pub(crate) fn leads_to(&self, from: NodeId, to: NodeId) -> bool {
-        self.ports.get(from.0 as usize).is_some_and(|ports| ports.iter().any(|end| end.node == to))
+        self.all.iter().any(|(begins, end)| (*begins, end.node) == (from, to))
     }
 
     /// Where the wire at a port leads.

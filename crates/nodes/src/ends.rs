@@ -22,6 +22,8 @@ pub struct Endpoint {
     pub(crate) armed: Instant,
     /// That wake-up comes last: it is for a timer that most often has moved on when it is due.
     pub(crate) rests: bool,
+    /// A later wake-up of that kind that is requested too.
+    pub(crate) behind: Instant,
     /// When an application wants to run again.
     pub(crate) app_at: Instant,
 }
@@ -29,13 +31,23 @@ pub struct Endpoint {
 impl Endpoint {
     pub(crate) const fn new(conn: Connection, writer: Writer, reader: Reader) -> Self {
         let reader = ReaderState::new(reader);
-        Self { conn, writer, reader, armed: Instant::NEVER, rests: false, app_at: Instant::NEVER }
+        let never = Instant::NEVER;
+        Self { conn, writer, reader, armed: never, rests: false, behind: never, app_at: never }
     }
 
     /// See [`crate::Host::touch`].
     #[inline]
     pub(crate) const fn touch(&self) -> u64 {
         self.armed.0 ^ self.app_at.0 ^ matches!(self.writer, Writer::Bulk) as u64 ^ self.reader.touch()
+    }
+
+    /// The wake-up requested has come. A later one may wait behind it: with a short timer for each segment,
+    /// as that of jitter, the retransmission timer needs no request for each.
+    #[inline]
+    pub(crate) fn disarm(&mut self) {
+        self.armed = self.behind;
+        self.rests = self.behind != Instant::NEVER;
+        self.behind = Instant::NEVER;
     }
 
     /// Requests the next wake-up, unless one is requested by then already.
@@ -52,6 +64,9 @@ impl Endpoint {
         let known = self.armed.min(self.app_at);
         let deadline = self.conn.deadline_before(known).unwrap_or(known);
         if deadline < self.armed {
+            if self.rests {
+                self.behind = self.armed;
+            }
             self.armed = deadline;
             self.rests = self.app_at > deadline && self.conn.rests();
             if self.rests {
@@ -73,7 +88,7 @@ pub(crate) struct ConnectionTable {
     more: Vec<Option<Endpoint>>,
     /// Indices of free entries.
     free: Vec<u32>,
-    /// Index of each open connection.
+    /// Index of each open connection. The first is missing while there was never more than one at a time.
     demux: BTreeMap<Key, u32>,
     past: BTreeMap<Key, Box<Endpoint>>,
 }
@@ -122,6 +137,12 @@ impl ConnectionTable {
             let living = living.and_then(|i| self.get(*i as usize));
             living.filter(|end| was_established(end)).or(past.map(|end| &**end)).or(living)
         };
+        if let Some(only) = self.only() {
+            let key_of_only = key_of(only.conn.tuple());
+            let is_near = (key_of_only.0, key_of_only.1) == (key.0, key.1);
+            let exact = of(Some(&0).filter(|_| key_of_only == key), self.past.get(&key));
+            return exact.or_else(|| of(Some(&0).filter(|_| is_near), nearest(&self.past, key)));
+        }
         let exact = of(self.demux.get(&key), self.past.get(&key));
         exact.or_else(|| of(nearest(&self.demux, key), nearest(&self.past, key)))
     }
@@ -130,11 +151,17 @@ impl ConnectionTable {
     pub(crate) fn add(&mut self, tuple: Tuple, end: Endpoint) -> usize {
         let i = if self.first.is_none() {
             self.first = Some(end);
+            if self.more.is_empty() {
+                return 0;
+            }
             0
         } else if let Some(i) = self.free.pop() {
             self.more[i as usize - 1] = Some(end);
             i as usize
         } else {
+            if let Some(first) = self.first.as_ref().filter(|_| self.more.is_empty()) {
+                self.demux.insert(key_of(first.conn.tuple()), 0);
+            }
             self.more.push(Some(end));
             self.more.len()
         };

@@ -286,6 +286,9 @@ impl Host {
         else {
             return;
         };
+        if self.planned.len() == 1 {
+            self.planned = Vec::new(); // most hosts open one connection and no other
+        }
         let tuple = Tuple { local: (self.addr, port), remote: to };
         let chance = self.draw_random_values(cx);
         let mut conn = Connection::connect(cx, tuple, config, chance);
@@ -308,10 +311,8 @@ impl Host {
         if cx.now < end.armed {
             return; // an earlier wake-up has replaced this one
         }
-        end.armed = Instant::NEVER;
-        if end.conn.deadline() <= cx.now {
-            end.conn.timer(cx);
-        } else if end.app_at > cx.now {
+        end.disarm();
+        if !end.conn.timer(cx) && end.app_at > cx.now {
             // the deadline has moved: only request another wake-up
             end.arm(cx, slot);
             return;

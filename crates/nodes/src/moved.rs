@@ -54,7 +54,9 @@ impl Host {
     /// Requests the wake-ups that come last again, after a move.
     pub fn request_wakes(&mut self, cx: &mut Cx<'_>) {
         for (i, end) in self.ends.all().enumerate() {
-            if let Some(end) = end.filter(|end| end.rests) {
+            let Some(end) = end else { continue };
+            end.behind = Instant::NEVER;
+            if end.rests {
                 end.armed = Instant::NEVER;
                 end.arm(cx, Slot(i as u32));
             }

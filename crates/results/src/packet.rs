@@ -66,7 +66,7 @@ pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -
             hops: packet.hops,
             dscp: packet.dscp,
             ecn: packet.ecn,
-            tcp: packet.tcp,
+            tcp: packet.tcp.clone(),
             payload,
         };
         emit(&segment, out).map_err(wrong)?;

@@ -116,7 +116,7 @@ fn observe(
     watch.skipped.inspect(|skipped| skipped.set(net.sim.skipped()));
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
-    Some((report_of(scenario, &mut net, &measured, instruments), record))
+    Some((report_of(scenario, net, &measured, instruments), record))
 }
 
 /// Bytes of each flow delivered to the application, and arrived at its host; and bytes that each link
@@ -246,27 +246,31 @@ impl Pending {
     }
 }
 
-/// All rates are in bit/s; those `carried` by the link directions are there if requested.
+/// All rates are in bit/s; those `carried` by the link directions are there if requested. The network is
+/// freed step by step: with thousands of flows, it and the report together would be the most memory that a
+/// run needs.
 fn report_of(
     scenario: &Scenario,
-    net: &mut Network,
+    mut net: Network,
     [goodput, arrived, carried]: &[Vec<f64>; 3],
     instruments: Vec<InstrumentReport>,
 ) -> Report {
+    net.sim.end();
     let flow = |(i, (goodput, arrived)): (usize, (&f64, &f64))| FlowReport {
         arrived_bps: Some(*arrived),
-        ..report::flow_report(scenario, net, i, *goodput)
+        ..report::flow_report(scenario, &net, i, *goodput)
     };
     let flows = goodput.iter().zip(arrived).enumerate().map(flow).collect();
+    net.sim.end_hosts();
     let ran = net.sim.now().since(Instant::ZERO);
-    let mut links = report::link_reports(net);
+    let mut links = report::link_reports(&mut net);
     for (link, carried) in links.iter_mut().zip(carried) {
         link.carried_bps = Some(*carried);
     }
     let mut report = report::assemble(scenario, ran, flows, links, instruments);
-    report.gateways = report::gateway_reports(net);
-    report.flow_routers = report::flow_router_reports(net);
-    report.nodes = report::node_reports(net);
+    report.gateways = report::gateway_reports(&mut net);
+    report.flow_routers = report::flow_router_reports(&net);
+    report.nodes = report::node_reports(&net);
     reference::compare(&mut report, scenario);
     report
 }

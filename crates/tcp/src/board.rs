@@ -6,11 +6,13 @@
 
 mod moved;
 mod searches;
+mod snapshots;
 
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::range_set::RangeSet;
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, push_back};
 use searches::SearchProgress;
+use snapshots::Snapshots;
 use std::collections::VecDeque;
 
 /// One segment that was sent.
@@ -20,8 +22,6 @@ pub struct Sent {
     pub end: u64,
     /// When it was last sent.
     pub sent_at: Instant,
-    /// Delivery-rate state when it was last sent.
-    pub snapshot: Snapshot,
     /// Selectively acknowledged.
     pub sacked: bool,
     /// Believed lost.
@@ -88,6 +88,7 @@ pub struct Scoreboard {
     una: u64,
     next: u64,
     segs: VecDeque<Sent>,
+    snapshots: Snapshots,
     sacked_ranges: RangeSet,
     sacked: u64,
     lost: u64,
@@ -104,6 +105,11 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Says whether the scheme uses delivery rates; if not, segments are kept without what these need.
+    pub(crate) fn keep_rates(&mut self, wanted: bool) {
+        self.snapshots.keep(wanted, self.segs.len());
+    }
+
     /// Returns the oldest position not cumulatively acknowledged.
     #[inline]
     pub const fn una(&self) -> u64 {
@@ -187,11 +193,8 @@ impl Scoreboard {
     pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot) {
         assert!(end > self.next, "a new segment moves next forward");
         self.next = end;
-        if self.segs.len() == self.segs.capacity() {
-            // by a quarter: doubling, as by default, leaves a third unused with thousands of connections
-            self.segs.reserve_exact((self.segs.len() / 4).max(4));
-        }
-        self.segs.push_back(Sent { end, sent_at, snapshot, ..Sent::default() });
+        push_back(&mut self.segs, Sent { end, sent_at, ..Sent::default() });
+        self.snapshots.push(snapshot);
     }
 
     /// Records that a probe segment carries a copy of the segment at `start`.
@@ -208,7 +211,7 @@ impl Scoreboard {
         let seg = &mut self.segs[i];
         assert!(!seg.sacked, "a SACKed segment is not resent");
         seg.sent_at = now;
-        seg.snapshot = snapshot;
+        self.snapshots.set(i, snapshot);
         seg.resends = seg.resends.saturating_add(1);
         if !seg.resent {
             seg.resent = true;
@@ -238,6 +241,7 @@ impl Scoreboard {
                 break;
             }
             self.segs.pop_front();
+            self.snapshots.pop();
             self.resend_hint = self.resend_hint.saturating_sub(1);
         }
         digest.last_certain = digest.last_certain.or(last_sacked);
@@ -249,9 +253,10 @@ impl Scoreboard {
 
     /// Does what [`Self::acknowledge`] does, except for the delivery rate, if `ack` acknowledges whole
     /// segments that were sent once and are neither SACKed nor believed lost, and if nothing beyond them is
-    /// SACKed; returns the last of them. Else changes nothing.
+    /// SACKed; returns when the last of them was sent, and how many there are. Else changes nothing. What
+    /// delivery rates need of them is still to be taken ([`Self::take_snapshots`]).
     #[inline]
-    pub(crate) fn acknowledge_clean(&mut self, ack: u64) -> Option<Sent> {
+    pub(crate) fn acknowledge_clean(&mut self, ack: u64) -> Option<(Instant, usize)> {
         if ack > self.next || !self.sacked_ranges.is_empty() {
             return None;
         }
@@ -264,10 +269,18 @@ impl Scoreboard {
             self.longest_delivered = self.longest_delivered.max(ack - self.una);
             self.una = ack;
             self.resend_hint = self.resend_hint.saturating_sub(1);
-            return self.segs.pop_front();
+            let sent_at = self.segs.pop_front()?.sent_at;
+            return Some((sent_at, 1));
         }
         let segments = self.clean_up_to(ack)?;
         self.take_clean(segments)
+    }
+
+    /// Removes what delivery rates need of the `segments` oldest, which have just been acknowledged; returns
+    /// that of the last.
+    #[inline]
+    pub(crate) fn take_snapshots(&mut self, segments: usize) -> Option<Snapshot> {
+        self.snapshots.take(segments)
     }
 
     /// Returns how many segments `ack` acknowledges, if all are whole and clean.
@@ -285,13 +298,13 @@ impl Scoreboard {
         None
     }
 
-    fn take_clean(&mut self, segments: usize) -> Option<Sent> {
+    fn take_clean(&mut self, segments: usize) -> Option<(Instant, usize)> {
         let mut last = None;
         for _ in 0..segments {
             let seg = self.segs.pop_front()?;
             self.longest_delivered = self.longest_delivered.max(seg.end - self.una);
             self.una = seg.end;
-            last = Some(seg);
+            last = Some((seg.sent_at, segments));
         }
         self.resend_hint = self.resend_hint.saturating_sub(segments);
         last
@@ -304,7 +317,7 @@ impl Scoreboard {
         digest.take(seg);
         digest.delivered += len;
         self.longest_delivered = self.longest_delivered.max(len);
-        rate.on_delivered(digest.now, len, seg.sent_at, seg.snapshot);
+        rate.on_delivered(digest.now, len, seg.sent_at, self.snapshots.get(i));
         if seg.resent {
             *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
         }
@@ -379,7 +392,9 @@ impl Scoreboard {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;
         let mut start = self.una;
+        let mut snapshots = self.snapshots.take_all();
         for mut seg in core::mem::take(&mut self.segs) {
+            let snapshot = snapshots.pop().unwrap_or_default();
             let (mut left, end) = (start, seg.end);
             start = end;
             if !seg.sacked && end - left > mss {
@@ -394,9 +409,11 @@ impl Scoreboard {
                 while end - left > mss {
                     left += mss;
                     self.segs.push_back(Sent { end: left, ..seg.clone() });
+                    self.snapshots.push(snapshot);
                 }
             }
             self.segs.push_back(seg);
+            self.snapshots.push(snapshot);
         }
         self.resend_hint = 0;
         any

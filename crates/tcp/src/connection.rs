@@ -157,6 +157,9 @@ impl Connection {
         let agreed = NegotiatedOptions::none(&config);
         let mss = Size(u64::from(agreed.mss));
         let window = ReceiveWindow::new(config.receive_buffer, config.reserve, 0);
+        let cc = ControllerStart { mss, headers: agreed.headers(), config: &config }.build();
+        let mut board = Scoreboard::default();
+        board.keep_rates(cc.uses_rates());
         Self {
             tuple,
             state: State::SynSent,
@@ -167,9 +170,9 @@ impl Connection {
             peer_right_edge: 1,
             peer_window_max: 0,
             window_update: (0, 0),
-            board: Scoreboard::default(),
+            board,
             recovery: Recovery::new(&config, false, mss.0),
-            cc: ControllerStart { mss, headers: agreed.headers(), config: &config }.build(),
+            cc,
             rtt: RttEstimator::new(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
@@ -309,9 +312,11 @@ impl Connection {
         self.timers.next()
     }
 
-    /// Handles every deadline that has passed. An early call does nothing.
-    pub fn timer(&mut self, cx: &mut Cx<'_>) {
+    /// Handles every deadline that has passed. An early call does nothing; true if there was one.
+    pub fn timer(&mut self, cx: &mut Cx<'_>) -> bool {
+        let mut any = false;
         while let Some(timer) = self.timers.take_due(cx.now) {
+            any = true;
             match timer {
                 Timer::Retransmit => self.on_retransmit_timer(cx),
                 Timer::Persist => {
@@ -334,6 +339,7 @@ impl Connection {
                 Timer::Cork => self.uncork(),
             }
         }
+        any
     }
 
     /// Closes the connection and tells the application why.
@@ -401,8 +407,7 @@ impl Connection {
     /// something else is done. Returns a number that depends on all of it.
     #[inline]
     pub fn touch_sender(&self) -> u64 {
-        let ends =
-            |seg: Option<&crate::board::Sent>| seg.map_or(0, |seg| seg.end ^ seg.snapshot.first_sent.0);
+        let ends = |seg: Option<&crate::board::Sent>| seg.map_or(0, |seg| seg.end);
         let board =
             self.board.una() ^ self.board.marked() ^ ends(self.board.get(0)) ^ ends(self.board.last());
         let state =

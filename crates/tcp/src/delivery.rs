@@ -110,11 +110,15 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Called for each segment newly delivered.
+    /// Called for each segment newly delivered. Without `snap` there will be no sample.
     #[inline]
-    pub fn on_delivered(&mut self, now: Instant, len: u64, sent_at: Instant, snap: Snapshot) {
+    pub fn on_delivered(&mut self, now: Instant, len: u64, sent_at: Instant, snap: Option<Snapshot>) {
         self.delivered += len;
         self.delivered_at = now;
+        let Some(snap) = snap else {
+            self.first_sent = sent_at;
+            return;
+        };
         if self.prior.is_none_or(|(best, _)| snap.delivered >= best.delivered) {
             self.prior = Some((snap, sent_at));
             self.first_sent = sent_at;

@@ -40,7 +40,7 @@ impl Offer {
         }
         let tuple = Tuple { local: (syn.dst, syn.dport), remote: (syn.src, syn.sport) };
         let signal = SynSignal::of(&config, syn);
-        Some(Self { tuple, syn: syn.tcp, signal, config })
+        Some(Self { tuple, syn: syn.tcp.clone(), signal, config })
     }
 
     /// Returns the two ends.
@@ -130,6 +130,7 @@ impl Connection {
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
         let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
         self.cc = ControllerStart { mss, headers, config: &self.config }.build();
+        self.board.keep_rates(self.cc.uses_rates());
         self.take_first_answer(cx, signal, is_answer);
         if self.config.scheme.copies() {
             let seed = u64::from(self.random_values.isn.0) << 32 | u64::from(self.random_values.timestamp);

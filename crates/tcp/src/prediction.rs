@@ -6,16 +6,18 @@
 //! side by side. Everything else takes the long way: connections whose options or scheme have a part in each
 //! segment, anything lost or out of order, the handshake and the end.
 
-use crate::board::Sent;
 use crate::cc::{Ack, Episode};
 use crate::connection::{Connection, JitterState};
+use crate::delivery::Snapshot;
 use crate::limits::Limit;
 use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
-use bentpipe_base::{Body, Cx, Duration, Flags, Packet, Pkt, ProbeOption, Size, TcpHeader, Timestamps};
+use bentpipe_base::{
+    Body, Cx, Duration, Flags, Instant, Packet, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
+};
 
 /// Which short ways a connection may take at all; what it is decided by does not change once it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,34 +110,36 @@ impl Connection {
         let left = self.rcv.next();
         self.update_window(segment, left, ack);
         let limited_by = self.growth_limit_of(cx.now, cwnd, slow_start);
-        self.apply_expected_ack(cx, ack - una, &last, limited_by, standard.is_some());
+        self.apply_expected_ack(cx, ack - una, last, limited_by, standard.is_some());
         self.peer_activity.heard(cx.now);
         self.take_timestamp(cx, segment, left);
         true
     }
 
-    /// What else `take_ack` does for such an acknowledgment. `last` is the last segment acknowledged.
+    /// What else `take_ack` does for such an acknowledgment. `segments` of them were
+    /// acknowledged, the last was sent at `sent_at`.
     #[inline]
     fn apply_expected_ack(
         &mut self,
         cx: &mut Cx<'_>,
         acked: u64,
-        last: &Sent,
+        (sent_at, segments): (Instant, usize),
         limited_by: Limit,
         is_standard: bool,
     ) {
         let now = cx.now;
         self.send.burst = 0;
-        self.rate.on_clean(now, acked, last.sent_at);
-        let rtt = now.since(last.sent_at);
+        self.rate.on_clean(now, acked, sent_at);
+        let rtt = now.since(sent_at);
         self.take_rtt_sample(rtt);
         cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         self.peer_activity.progress(now);
         self.timeouts_in_a_row = 0;
         let round_ended = self.advance_round(acked);
         self.recovery.on_quiet_ack();
+        let snapshot = self.board.take_snapshots(segments);
         if !is_standard {
-            self.tell_of_expected_ack(cx, (Size(acked), rtt), last, round_ended, limited_by);
+            self.tell_of_expected_ack(cx, (Size(acked), rtt), (sent_at, snapshot), round_ended, limited_by);
         } else if limited_by == Limit::CongestionWindow
             && let Some(window) = self.cc.standard_window()
         {
@@ -157,11 +161,12 @@ impl Connection {
         &mut self,
         cx: &mut Cx<'_>,
         (acked, rtt): (Size, Duration),
-        last: &Sent,
+        (sent_at, snapshot): (Instant, Option<Snapshot>),
         round_ended: bool,
         limited_by: Limit,
     ) {
-        let rate = self.rate.sample_of(last.snapshot, last.sent_at, self.rtt.min().unwrap_or_default());
+        let rtt_min = self.rtt.min().unwrap_or_default();
+        let rate = snapshot.and_then(|snapshot| self.rate.sample_of(snapshot, sent_at, rtt_min));
         let (delivered, rtt, episode, probes) = (acked, Some(rtt), Episode::Open, 0);
         let ack = Ack { delivered, acked, rtt, rate, round_ended, episode, limited_by, probes };
         let path = self.path();
@@ -196,7 +201,8 @@ impl Connection {
     }
 
     /// Sends what may be sent, while data is outstanding and none of it is lost: full segments of new data.
-    /// Returns true if a window ends it and nothing else is due; else the long way decides what is next.
+    /// Returns true if a window or jitter ends it and nothing else is due; else the long way decides what is
+    /// next.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `transmit_all`")]
     fn transmit_expected(&mut self, cx: &mut Cx<'_>, send: &mut impl FnMut(&mut Cx<'_>, Pkt)) -> bool {
@@ -229,8 +235,9 @@ impl Connection {
                 let is_sent = self.recovery.limited_transmit(mss);
                 return !is_sent && self.hold_expected(cx, Limit::CongestionWindow, in_flight);
             }
-            if self.config.jitter.is_some() && !self.jitter_allows(cx) {
-                return false; // asked again, it says the same and changes nothing
+            if self.random_values.jitter.is_some() && !self.jitter_allows(cx) {
+                // asked again, it says the same and changes nothing
+                return self.hold_expected(cx, Limit::Pacing, in_flight);
             }
             let packet = self.send_expected(cx, next, mss);
             send(cx, packet);

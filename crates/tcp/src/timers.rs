@@ -55,11 +55,13 @@ pub struct Timers {
     at: [Instant; COUNT],
     /// No deadline is earlier.
     floor: Instant,
+    /// Index of the timer whose deadline that is, unless it has moved.
+    first: u8,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::NEVER; COUNT], floor: Instant::NEVER }
+        Self { at: [Instant::NEVER; COUNT], floor: Instant::NEVER, first: 0 }
     }
 }
 
@@ -77,7 +79,7 @@ impl Timers {
     pub const fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
         if at.0 < self.floor.0 {
-            self.floor = at;
+            (self.floor, self.first) = (at, timer as u8);
         }
     }
     /// Sets or moves a timer; stops it if there is no deadline.
@@ -114,9 +116,18 @@ impl Timers {
         self.floor.0 >= at.0
     }
     /// Returns the earliest deadline, and remembers it for [`Self::none_before`].
+    #[inline]
     pub fn settle(&mut self) -> Instant {
-        self.floor = self.earliest();
+        if self.at[usize::from(self.first)] != self.floor {
+            self.find_first();
+        }
         self.floor
+    }
+
+    #[inline(never)]
+    fn find_first(&mut self) {
+        self.floor = self.earliest();
+        self.first = self.at.iter().position(|at| *at == self.floor).unwrap_or(0) as u8;
     }
     /// See [`crate::Connection::touch_sender`].
     #[inline]

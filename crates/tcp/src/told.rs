@@ -51,7 +51,7 @@ pub(crate) enum Timing {
 
 /// The calls of a repetition, while they are written down: those of each part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(Option<Lists>);
+pub(crate) struct Calls(Option<Box<Lists>>);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {

@@ -21,7 +21,7 @@ fn repetition(mss: u64, window: u64, acks: &[u64], rtts: &[u64]) -> Repetition {
     let start = Instant::ZERO + Duration::from_secs(100);
     let (mut una, mut now) = (1 + 1000 * mss, start);
     let first = una;
-    let mut calls = Calls(Some(Lists::default()));
+    let mut calls = Calls(Some(Box::default()));
     for (i, segments) in acks.iter().enumerate() {
         now += MS * 7;
         una += segments * mss;
@@ -36,7 +36,7 @@ fn repetition(mss: u64, window: u64, acks: &[u64], rtts: &[u64]) -> Repetition {
     // the repetition ends a little later
     let step = (una - first, now.since(start) + MS);
     let place = Place { una, now: now + MS };
-    Repetition { lists: calls.0.unwrap(), place, step }
+    Repetition { lists: *calls.0.unwrap(), place, step }
 }
 
 fn told(of: &Repetition, end: u64, until: u64, most_out: u64) -> Told {
@@ -240,7 +240,7 @@ fn calls_are_written_down_only_if_they_are_wanted_and_not_without_end() {
     let mut unwanted = Calls::default();
     unwanted.note(acked);
     assert!(unwanted.0.is_none());
-    let mut calls = Calls(Some(Lists::default()));
+    let mut calls = Calls(Some(Box::default()));
     for _ in 0..3 {
         calls.note(acked);
     }

@@ -18,7 +18,7 @@ const ECHO: u16 = 1 << 15;
 /// A TCP packet as values.
 ///
 /// It has only what the engine understands: no unknown options, urgent pointer, reserved bits or IP options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The addresses.
     pub ends: AddressPair,

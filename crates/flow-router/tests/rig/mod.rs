@@ -254,7 +254,7 @@ impl Rig {
         self.sent += packet.seq_len();
         let mut out = self.put(SENDERS, packet.clone()).unwrap();
         out.priority = 0;
-        assert_eq!((out.body, out.tcp), (packet.body, packet.tcp));
+        assert_eq!((out.body, &out.tcp), (packet.body, &packet.tcp));
         if out.dscp == QOS_FLOW {
             assert_eq!(out, packet);
             return None;

@@ -76,7 +76,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(super) fn stamps(&self) -> bool {
-        self.last_header.is_some_and(|n| n.timestamps.is_some())
+        self.last_header.as_ref().is_some_and(|n| n.timestamps.is_some())
     }
 
     /// Share of the hop's bytes that is payload.
@@ -87,7 +87,7 @@ impl Sender {
 
     /// The sequence number that it expects next from the receiver.
     pub(super) fn expects(&self) -> Option<Seq> {
-        self.last_header.map(|news| news.ack)
+        self.last_header.as_ref().map(|news| news.ack)
     }
 
     pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
@@ -129,9 +129,10 @@ impl Flow {
 
     /// Notes the acknowledgment and window that the packet carries.
     fn note(&mut self, packet: &Packet) {
-        let tcp = packet.tcp;
-        if tcp.flags.has(Flags::ACK) && self.sender.last_header.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
-            self.sender.last_header = Some(tcp);
+        let tcp = &packet.tcp;
+        let before = self.sender.last_header.as_ref();
+        if tcp.flags.has(Flags::ACK) && before.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
+            self.sender.last_header = Some(tcp.clone());
             if self.fins.1.is_some_and(|fin| !later(fin, tcp.ack.0)) {
                 self.fins_acked.1 = true;
                 self.settle_end();
@@ -317,7 +318,7 @@ impl Flow {
     /// Sends the sender's acknowledgment as a pure ACK if the data that could carry it must wait in the
     /// queue.
     fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        let Some(news) = self.sender.last_header else { return };
+        let Some(news) = &self.sender.last_header else { return };
         let fresh = self.sender.last_ack_sent != Some(news.ack.0) || !news.sack.is_empty();
         if !fresh || self.choose(cx.now, shared).is_some() {
             return;
@@ -344,7 +345,8 @@ impl Flow {
 
     /// Updates a packet with the sender's latest acknowledgment, window and timestamp echo.
     pub(super) fn refresh(&mut self, packet: &mut Packet) {
-        let Some(news) = self.sender.last_header.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
+        let news = self.sender.last_header.as_ref().filter(|_| packet.tcp.flags.has(Flags::ACK));
+        let Some(news) = news else { return };
         self.sender.last_ack_sent = Some(news.ack.0);
         if packet.tcp.ack == news.ack && packet.tcp.window == news.window {
             return;

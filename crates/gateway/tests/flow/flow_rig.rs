@@ -303,8 +303,8 @@ impl Rig {
     fn join(&mut self, packet: Pkt) {
         if let Some(last) = &mut self.joined {
             let (old, new) = (&last.tcp, &packet.tcp);
-            let header = (old.ack, old.window, old.timestamps, old.sack)
-                == (new.ack, new.window, new.timestamps, new.sack);
+            let header = (old.ack, old.window, old.timestamps, &old.sack)
+                == (new.ack, new.window, new.timestamps, &new.sack);
             let data =
                 last.body.len > 0 && packet.body.len > 0 && old.flags == new.flags && old.flags == Flags::ACK;
             let mss = if last.segment > 0 { u32::from(last.segment) } else { last.body.len };

@@ -87,7 +87,7 @@ fn is_alike(packet: &Packet, next: &Packet) -> bool {
     if packet.signal.is_some() || next.signal.is_some() {
         return false;
     }
-    let mut tcp = next.tcp;
+    let mut tcp = next.tcp.clone();
     tcp.seq = packet.tcp.seq;
     tcp.flags.0 &= !LAST.0;
     tcp == packet.tcp && (next.dscp, next.ecn, next.hops) == (packet.dscp, packet.ecn, packet.hops)

@@ -22,7 +22,7 @@ use bentpipe_wire::{
 };
 
 /// A packet from the wire, or a wire packet of a super-packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Received<'a> {
     /// All bytes of the packet.
     pub(super) bytes: &'a [u8],

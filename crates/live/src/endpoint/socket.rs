@@ -68,7 +68,7 @@ impl FourTuple {
         packet.signal = received.signal.map(Box::new);
         (packet.src, packet.sport, packet.dst, packet.dport) = (PEERS, self.peers, OURS, self.ours);
         (packet.hops, packet.dscp, packet.ecn) = (segment.hops, segment.dscp, segment.ecn);
-        packet.tcp = segment.tcp;
+        packet.tcp = segment.tcp.clone();
         packet.body = Body { off: 0, len: segment.payload.len() as u32 };
         packet.seal();
         packet
@@ -90,7 +90,7 @@ impl FourTuple {
         emit_super_packet(&self.segment(packet, &[]), packet.body.len as usize, size, out)
     }
 
-    const fn segment<'a>(&self, packet: &Packet, payload: &'a [u8]) -> Segment<'a> {
+    fn segment<'a>(&self, packet: &Packet, payload: &'a [u8]) -> Segment<'a> {
         Segment {
             ends: self.ends,
             sport: self.ours,
@@ -98,7 +98,7 @@ impl FourTuple {
             hops: packet.hops,
             dscp: packet.dscp,
             ecn: packet.ecn,
-            tcp: packet.tcp,
+            tcp: packet.tcp.clone(),
             payload,
         }
     }
@@ -234,7 +234,7 @@ impl Socket {
         let pieces = segment.payload.len().div_ceil(size).max(1);
         for i in 0..pieces {
             let start = i * size;
-            let mut piece = *segment;
+            let mut piece = segment.clone();
             piece.payload = &segment.payload[start..segment.payload.len().min(start + size)];
             piece.tcp.seq = segment.tcp.seq.at(start as u64);
             if i + 1 < pieces {

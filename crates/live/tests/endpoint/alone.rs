@@ -27,7 +27,7 @@ fn opened(end: &mut End) -> (ConnId, TcpHeader) {
         window: 65_535,
         ..TcpHeader::default()
     };
-    gets(end, NOW, next, &[]);
+    gets(end, NOW, next.clone(), &[]);
     (end.endpoint.accept(80).unwrap(), next)
 }
 
@@ -59,12 +59,12 @@ fn a_listener_is_no_closed_port() {
         closed.endpoint.stop_listening(80);
         for flags in [Flags(0), Flags::FIN, Flags(0x08)] {
             let tcp = TcpHeader { flags, seq: Seq(5), ..TcpHeader::default() };
-            assert_eq!(gets(&mut listening, NOW, tcp, b"text"), []);
+            assert_eq!(gets(&mut listening, NOW, tcp.clone(), b"text"), []);
             assert!(gets(&mut closed, NOW, tcp, b"text")[0].flags.has(Flags::RST));
         }
         let tcp = TcpHeader { flags: Flags::ACK, ack: Seq(77), ..TcpHeader::default() };
         for end in [&mut listening, &mut closed] {
-            let rst = gets(end, NOW, tcp, &[]);
+            let rst = gets(end, NOW, tcp.clone(), &[]);
             assert_eq!((rst[0].flags, rst[0].seq), (Flags::RST, Seq(77)));
         }
         assert_eq!((listening.endpoint.connections(), listening.endpoint.counters().refused), (0, 1));
@@ -75,7 +75,7 @@ fn a_listener_is_no_closed_port() {
 #[test]
 fn a_syn_with_a_fin_opens_or_is_dropped() {
     let syn = TcpHeader { flags: SYN_FIN, ..syn_of_a_host() };
-    let answer = gets(&mut with_listener(Stack::Rfc), NOW, syn, &[]);
+    let answer = gets(&mut with_listener(Stack::Rfc), NOW, syn.clone(), &[]);
     assert_eq!((answer[0].flags, answer[0].ack), (Flags::SYN.with(Flags::ACK), Seq(100)));
     let mut linux = with_listener(Stack::Linux);
     assert_eq!(gets(&mut linux, NOW, syn, &[]), []);
@@ -96,7 +96,7 @@ fn a_syn_with_a_fin_does_not_end_time_wait() {
         let state = |end: &End| end.endpoint.connection(id).map(bentpipe_tcp::Connection::state);
         assert_eq!(state(&end), Some(State::TimeWait));
         let beyond = TcpHeader { seq: Seq(5000), ..syn_of_a_host() };
-        let answer = gets(&mut end, NOW, TcpHeader { flags: SYN_FIN, ..beyond }, &[]);
+        let answer = gets(&mut end, NOW, TcpHeader { flags: SYN_FIN, ..beyond.clone() }, &[]);
         assert_eq!((answer.len(), answer[0].flags, answer[0].ack), (1, Flags::ACK, Seq(101)));
         assert_eq!(state(&end), Some(State::TimeWait));
         let answer = gets(&mut end, NOW, beyond, &[]);
@@ -216,7 +216,7 @@ fn what_is_acknowledged_before_it_leaves_is_dropped() {
     let una = answer[0].seq.at(1);
     let ack =
         TcpHeader { flags: Flags::ACK, seq: Seq(100), ack: una, window: 65_535, ..TcpHeader::default() };
-    gets(&mut end, NOW, ack, &[]);
+    gets(&mut end, NOW, ack.clone(), &[]);
     let id = end.endpoint.accept(80).unwrap();
     assert_eq!(end.endpoint.write(id, &[7; 10_000]), Ok(10_000));
     assert_eq!(flush(&mut end, NOW).len(), 10);
@@ -224,7 +224,7 @@ fn what_is_acknowledged_before_it_leaves_is_dropped() {
     let mut sack = SackList::default();
     sack.push(una.at(3000), una.at(10_000));
     sack.push(una.at(1000), una.at(2000));
-    let bytes = packet(false, 1000, TcpHeader { sack, ..ack }, &[]);
+    let bytes = packet(false, 1000, TcpHeader { sack, ..ack.clone() }, &[]);
     end.with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
     let next = |end: &mut End| end.with(now, |e, cx| e.next_super(cx, |_, parts| parts[1].len()));
     assert_eq!(next(&mut end), Some(1000), "the first hole; the other segment waits");

@@ -210,7 +210,7 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     let mut end = victim(1, 65_536);
     for i in 0..20_000u16 {
         let syn = TcpHeader { flags: Flags::SYN, seq: Seq(u32::from(i)), ..TcpHeader::default() };
-        let ack = TcpHeader { flags: Flags::ACK, ..syn };
+        let ack = TcpHeader { flags: Flags::ACK, ..syn.clone() };
         for tcp in [syn, ack] {
             let bytes = packet(i % 2 == 0, 1000 + i, tcp, &[]);
             end.with(Instant::ZERO, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
@@ -305,7 +305,7 @@ fn bytes_that_had_arrived_cannot_be_changed() {
                 seq: next.at(rng.bits() % 2000),
                 ack: peer.at(1 << 30),
                 flags: Flags::ACK,
-                ..tcp
+                ..tcp.clone()
             };
             for tcp in [tcp, bad] {
                 let bytes = packet(false, sport, tcp, &wrong);

@@ -26,7 +26,7 @@ fn to_bytes(packet: &Pkt) -> Vec<u8> {
         hops: packet.hops,
         dscp: packet.dscp,
         ecn: packet.ecn,
-        tcp: packet.tcp,
+        tcp: packet.tcp.clone(),
         payload: &payload,
     };
     let mut bytes = Vec::new();

@@ -97,7 +97,9 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
             queue_packets: QueueReport { mean, peak: s.queue_peak },
         })
     };
-    net.links.iter().filter_map(report).collect()
+    let mut all = Vec::with_capacity(net.links.len());
+    all.extend(net.links.iter().filter_map(report));
+    all
 }
 
 /// Reports of all gateways up to now.

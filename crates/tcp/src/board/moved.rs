@@ -21,14 +21,14 @@ impl Scoreboard {
 
     /// Visits the segments outstanding.
     pub(crate) fn shift_segments(&mut self, walk: &mut Walk<'_>, stream: usize) {
-        for segment in &mut self.segs {
+        for (i, segment) in self.segs.iter_mut().enumerate() {
             if walk.has_ended() {
                 return;
             }
-            let Sent { end, sent_at, snapshot, sacked: _, lost: _, resent: _, resends, copied } = segment;
+            let Sent { end, sent_at, sacked: _, lost: _, resent: _, resends, copied } = segment;
             walk.position(stream, end);
             walk.time(sent_at);
-            snapshot.shift(walk, stream);
+            self.snapshots.shift(i, walk, stream);
             walk.same(&(*resends, *copied));
         }
     }

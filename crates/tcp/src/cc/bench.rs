@@ -26,6 +26,8 @@ pub(super) struct Bench {
     rounds: u64,
     round_end: u64,
     lost: u64,
+    /// Acknowledgments come without a sample of the delivery rate.
+    pub(super) hides_rates: bool,
 }
 
 impl Bench {
@@ -43,7 +45,13 @@ impl Bench {
             rounds: 0,
             round_end: 0,
             lost: 0,
+            hides_rates: false,
         }
+    }
+
+    /// See [`CongestionControl::uses_rates`].
+    fn uses_rates(&self) -> bool {
+        self.cc.uses_rates()
     }
 
     /// The same with the controller inside another one.
@@ -134,7 +142,7 @@ impl Bench {
             delivered: Size(n * MSS),
             acked: Size(n * MSS),
             rtt: Some(self.rtt),
-            rate: Some(rate),
+            rate: Some(rate).filter(|_| !self.hides_rates),
             round_ended: ended,
             episode: Episode::Open,
             limited_by: Limit::CongestionWindow,
@@ -176,3 +184,34 @@ impl Bench {
         self.path.1 = self.path.0;
     }
 }
+
+/// A scheme that says that it uses no rates plans the same with and without them.
+#[test]
+fn schemes_without_rates_do_not_miss_them() {
+    let mut without = Vec::new();
+    for name in crate::Scheme::NAMES {
+        let growth = crate::Scheme::named(name).expect("it is in the table").growth;
+        let [mut seen, mut hidden] = [false, true]
+            .map(|hides_rates| Bench { hides_rates, ..Bench::new(growth, RTT, 10, Some(40_000)) });
+        if seen.uses_rates() {
+            continue;
+        }
+        without.push(name);
+        for round in 0..120 {
+            for bench in [&mut seen, &mut hidden] {
+                bench.rtt = RTT + Duration::from_millis(round % 7 * 3);
+                bench.round();
+                match round % 40 {
+                    17 => bench.lose(),
+                    39 => bench.time_out(),
+                    _ => {}
+                }
+            }
+            assert_eq!(format!("{:?}", seen.cc), format!("{:?}", hidden.cc), "{name}, round {round}");
+        }
+    }
+    assert!(without.contains(&"newreno") && without.contains(&"cubic") && !without.contains(&"bbr"));
+}
+
+/// Round trip of the test above.
+const RTT: Duration = Duration::from_millis(100);

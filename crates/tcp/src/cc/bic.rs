@@ -132,7 +132,7 @@ impl CongestionControl for Bic {
         (self.max, self.search) = self.before;
     }
 
-    delegate_to_window!(on_jump, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]

@@ -211,5 +211,5 @@ impl CongestionControl for Cubic {
         self.epoch = None; // RFC 9438, section 5.8: the clock stops while the window is not used
     }
 
-    delegate_to_window!(on_jump, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, plan, ssthresh);
 }

@@ -114,7 +114,7 @@ impl CongestionControl for Fast {
         self.window.restart(window);
     }
 
-    delegate_to_window!(on_jump, on_undo, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, plan, ssthresh);
 }
 
 #[cfg(test)]

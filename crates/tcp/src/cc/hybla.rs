@@ -103,7 +103,7 @@ impl CongestionControl for Hybla {
         Plan { pace, ..Plan::window(Size(window)) }
     }
 
-    delegate_to_window!(on_jump, on_undo, on_restart, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, on_restart, ssthresh);
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl Line {
         let rtt = self.now.since(seg.sent_at);
         self.rtt_min = self.rtt_min.min(rtt);
         self.srtt = Duration(self.srtt.0 - self.srtt.0 / 8 + rtt.0 / 8);
-        self.estimator.on_delivered(self.now, MSS, seg.sent_at, seg.snapshot);
+        self.estimator.on_delivered(self.now, MSS, seg.sent_at, Some(seg.snapshot));
         let ack = Ack {
             delivered: Size(MSS),
             acked: Size(MSS),

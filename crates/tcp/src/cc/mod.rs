@@ -307,6 +307,10 @@ pub trait CongestionControl: Debug + Send {
     fn standard_window(&mut self) -> Option<&mut Window> {
         None
     }
+    /// False if the scheme never looks at [`Ack::rate`]: then there is none, and what it needs is not kept.
+    fn uses_rates(&self) -> bool {
+        true
+    }
     /// The scheme that replaced this one, if any.
     fn fallback(&self) -> Option<Fallback> {
         None

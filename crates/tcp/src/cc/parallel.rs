@@ -53,7 +53,7 @@ impl CongestionControl for Parallel {
         }
     }
 
-    delegate_to_window!(on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]

@@ -38,5 +38,5 @@ impl CongestionControl for Reno {
         Some(&mut self.window)
     }
 
-    delegate_to_window!(on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
 }

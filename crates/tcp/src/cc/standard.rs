@@ -41,6 +41,11 @@ macro_rules! delegate_to_window {
             self.window.restart(window);
         }
     };
+    (@ no_rates) => {
+        fn uses_rates(&self) -> bool {
+            false
+        }
+    };
     (@ plan) => {
         delegate_to_window!(@ plan_only);
         #[inline]

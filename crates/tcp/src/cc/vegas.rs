@@ -175,5 +175,5 @@ impl CongestionControl for Vegas {
         }
     }
 
-    delegate_to_window!(on_jump, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, on_restart, plan, ssthresh);
 }

@@ -119,7 +119,7 @@ impl CongestionControl for Westwood {
         }
     }
 
-    delegate_to_window!(on_jump, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Recovery {
     pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
         if self.linux && self.params.reduction == Reduction::Prr {
             self.ecn_reduction_end = Some(board.next());
-            self.linux_prr.begin(window, self.mss);
+            self.reductions.get_or_insert_default().linux_prr.begin(window, self.mss);
         }
     }
 
@@ -96,7 +96,8 @@ impl Recovery {
     pub fn reduce_on_timer(&mut self, board: &Scoreboard, target: u64, mss: u64) {
         if self.linux {
             let in_flight = self.in_flight(board);
-            self.linux_prr.on_ack(mss, in_flight, target, mss, false);
+            let of = self.reductions.get_or_insert_default();
+            of.linux_prr.on_ack(mss, in_flight, target, mss, false);
         }
     }
 

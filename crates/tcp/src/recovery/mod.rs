@@ -88,20 +88,35 @@ pub struct Recovery {
     /// How many more acknowledgments are checked for an early retransmission.
     early_checks_left: u8,
     limited_sent: u64,
-    halving: rate_halving::RateHalving,
-    prr: prr::Prr,
-    linux_prr: prr_linux::LinuxPrr,
+    /// Boxed, because a connection without a loss has none.
+    reductions: Option<Box<Reductions>>,
     /// Bytes that the last acknowledgment delivered, duplicate ACKs included.
     linux_delivered: u64,
     mss: u64,
     rack: rack::Rack,
     frto: frto::Frto,
     rescue: Option<u64>,
-    speedy: speedy::Speedy,
     /// Linux: a mark reduces the window until more than this is acknowledged.
     ecn_reduction_end: Option<u64>,
     /// What the present acknowledgment, or the reordering timer, has changed so far.
     result: RecoveryResult,
+}
+
+/// The state of each way to reduce the window.
+#[derive(Clone, Debug, Default)]
+struct Reductions {
+    halving: rate_halving::RateHalving,
+    prr: prr::Prr,
+    linux_prr: prr_linux::LinuxPrr,
+    speedy: speedy::Speedy,
+}
+
+impl Reductions {
+    /// Counts a segment of `len` bytes that was sent.
+    fn sent(&mut self, len: u64) {
+        self.prr.sent(len);
+        self.linux_prr.sent();
+    }
 }
 
 impl Recovery {
@@ -141,8 +156,11 @@ impl Recovery {
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => self.flight(board),
             // with SACK there is no credit
-            _ => (board.pipe() + self.speedy.lost_counted_in_flight(board))
-                .saturating_add_signed(-self.dup_ack_credit),
+            _ => {
+                let counted =
+                    self.reductions.as_ref().map_or(0, |of| of.speedy.lost_counted_in_flight(board));
+                (board.pipe() + counted).saturating_add_signed(-self.dup_ack_credit)
+            }
         }
     }
 
@@ -158,11 +176,12 @@ impl Recovery {
         if self.episode != Episode::Fast && !self.is_reducing() {
             return window;
         }
-        match self.params.reduction {
-            Reduction::AtOnce | Reduction::Speedy => window,
-            Reduction::RateHalving => self.halving.window(),
-            Reduction::Prr if self.linux => self.linux_prr.window(self.mss),
-            Reduction::Prr => self.prr.window(),
+        match (self.params.reduction, &self.reductions) {
+            (Reduction::AtOnce | Reduction::Speedy, _) => window,
+            (_, None) => 0,
+            (Reduction::RateHalving, Some(of)) => of.halving.window(),
+            (Reduction::Prr, Some(of)) if self.linux => of.linux_prr.window(self.mss),
+            (Reduction::Prr, Some(of)) => of.prr.window(),
         }
     }
 
@@ -203,22 +222,20 @@ impl Recovery {
         if self.forced_resend.is_some_and(|f| f <= start) {
             self.forced_resend = None;
         }
-        self.prr.sent(len);
-        self.linux_prr.sent();
+        if let Some(of) = &mut self.reductions {
+            of.sent(len);
+        }
     }
 
     /// Records new data for the reductions.
     #[inline]
     pub fn on_new(&mut self, board: &Scoreboard, len: u64) {
-        match self.episode {
-            Episode::Fast => {
-                self.prr.sent(len);
-                self.linux_prr.sent();
-            }
-            _ if self.is_reducing() => self.linux_prr.sent(),
+        match (self.episode, &mut self.reductions) {
+            (Episode::Fast, Some(of)) => of.sent(len),
+            (_, Some(of)) if self.ecn_reduction_end.is_some() => of.linux_prr.sent(),
             // RACK's limited transmit: what SACKs allow before recovery is no part of FlightSize (RFC 5681,
             // section 3.2)
-            Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
+            (Episode::Open, _) if self.params.detection == Detection::Rack && board.sacked() > 0 => {
                 self.limited_sent += len;
             }
             _ => {}
@@ -291,20 +308,21 @@ impl Recovery {
             return;
         }
         let in_flight = self.in_flight(board);
+        let of = self.reductions.get_or_insert_default();
         match self.params.reduction {
             Reduction::AtOnce | Reduction::Speedy => {}
-            Reduction::RateHalving => self.halving.on_ack(
+            Reduction::RateHalving => of.halving.on_ack(
                 digest.delivered.max(mss.min(self.dup_ack_credit.max(0) as u64)),
                 in_flight,
                 target,
                 mss,
             ),
             Reduction::Prr if self.linux => {
-                self.linux_prr.on_ack(self.linux_delivered, in_flight, target, mss, progress);
+                of.linux_prr.on_ack(self.linux_delivered, in_flight, target, mss, progress);
             }
             Reduction::Prr => {
                 let delivered = if digest.delivered == 0 { mss } else { digest.delivered };
-                self.prr.on_ack(delivered, in_flight, target, mss, progress);
+                of.prr.on_ack(delivered, in_flight, target, mss, progress);
             }
         }
     }
@@ -332,15 +350,23 @@ impl Recovery {
             Detection::Sack | Detection::Rack => sacked_before(board, view),
             _ => u64::from(self.dup_acks - 1) * view.mss,
         };
-        self.halving.begin(self.flight(board), before);
+        let (flight, is_reducing) = (self.flight(board), self.is_reducing());
+        let of = self.reductions.get_or_insert_default();
+        of.halving.begin(flight, before);
         // RFC 9937's RecoverFS: outstanding before this acknowledgment, less what was SACKed before it
         let recover_fs = board.flight() - sacked_before(board, view) + view.digest.acked;
-        self.prr.begin(recover_fs.max(view.mss));
-        if !self.is_reducing() {
-            self.linux_prr.begin(view.window, view.mss);
+        of.prr.begin(recover_fs.max(view.mss));
+        if !is_reducing {
+            of.linux_prr.begin(view.window, view.mss);
         }
         if self.params.reduction == Reduction::Speedy {
-            self.speedy.begin(board);
+            of.speedy.begin(board);
+        }
+    }
+
+    fn end_reductions(&mut self) {
+        if let Some(of) = &mut self.reductions {
+            of.speedy = speedy::Speedy::default();
         }
     }
 
@@ -350,7 +376,7 @@ impl Recovery {
         self.dup_ack_credit = 0;
         self.forced_resend = None;
         self.rescue = None;
-        self.speedy = speedy::Speedy::default();
+        self.end_reductions();
         self.frto.stop();
     }
 
@@ -396,7 +422,7 @@ impl Recovery {
         self.dup_ack_credit = 0;
         self.limited_sent = 0;
         self.rescue = None;
-        self.speedy = speedy::Speedy::default();
+        self.end_reductions();
         self.early_checks_left = 0;
         self.rack.deadline = None;
         self.ecn_reduction_end = None;

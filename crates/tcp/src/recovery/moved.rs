@@ -18,11 +18,11 @@ impl Recovery {
         walk.expect(forced_resend.is_none(), "a retransmission");
         walk.same(&(*dup_ack_credit, *limited_sent));
         walk.same(&(*partial_seen, *early_checks_left));
-        let Self { halving: _, prr: _, linux_prr: _, linux_delivered: _, mss, rack, frto, rescue, .. } = self;
+        let Self { reductions: _, linux_delivered: _, mss, rack, frto, rescue, .. } = self;
         walk.same(mss);
         rack.shift(walk, stream);
         walk.expect(!frto.is_active() && rescue.is_none(), "a loss is being repaired");
-        let Self { speedy: _, ecn_reduction_end, result: _, .. } = self;
+        let Self { ecn_reduction_end, result: _, .. } = self;
         walk.expect(ecn_reduction_end.is_none(), "a mark reduces the window");
     }
 }

@@ -84,7 +84,7 @@ mod tests {
                 let mut cut = [&header[..piece.header_len], &bytes[piece.payload]].concat();
                 assert!(complete(&mut cut, &piece.vnet));
                 let (from, to) = (i * 1448, len.min(i * 1448 + 1448));
-                let mut expected = Segment { payload: &payload[from..to], ..whole };
+                let mut expected = Segment { payload: &payload[from..to], ..whole.clone() };
                 expected.tcp.seq = whole.tcp.seq.at(from as u64);
                 if to < len {
                     expected.tcp.flags = Flags::ACK;

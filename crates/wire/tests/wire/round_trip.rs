@@ -74,7 +74,7 @@ proptest! {
         let mut bytes = Vec::new();
         match emit(&segment, &mut bytes) {
             Ok(()) => {
-                prop_assert_eq!(parse(&bytes), Ok(segment));
+                prop_assert_eq!(parse(&bytes), Ok(segment.clone()));
                 let layout = Layout::of(&bytes).unwrap();
                 prop_assert_eq!(layout.sum(&bytes).fold(), 0xffff);
                 let header_len = layout.payload.start - layout.network.transport;

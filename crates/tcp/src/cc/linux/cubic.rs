@@ -198,7 +198,7 @@ impl CongestionControl for LinuxCubic {
         self.last_sent = cx.now;
     }
 
-    delegate_to_window!(on_jump, on_undo, on_restart, plan_only, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, on_restart, plan_only, ssthresh);
 }
 
 /// Returns `cwnd` times `parts` / `whole`, rounded down.

@@ -33,5 +33,5 @@ impl CongestionControl for LinuxReno {
         walk.inner(&mut self.window);
     }
 
-    delegate_to_window!(on_jump, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(no_rates, on_jump, on_undo, on_restart, plan, ssthresh);
 }
