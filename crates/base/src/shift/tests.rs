@@ -219,13 +219,15 @@ fn what_ends_limits_what_is_skipped() {
     assert_eq!(walk.repetitions(FAR), 1);
 }
 
+/// A change of a machine, and what it is.
+type Change = (&'static str, fn(&mut Machine));
+
 /// Every value that is not what a repetition makes of it is noticed.
 #[test]
 fn another_value_is_no_repetition() {
     let before = Machine::new();
     let mut after = before.clone();
     after.repeat();
-    type Change = (&'static str, fn(&mut Machine));
     let wrong: [Change; 22] = [
         ("another value", |m| m.fixed.0 += 1),
         ("another bit of a floating-point value", |m| m.fixed.1 = f64::from_bits(m.fixed.1.to_bits() + 1)),
