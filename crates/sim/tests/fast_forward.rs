@@ -5,7 +5,7 @@
 mod random_networks;
 
 use bentpipe_base::trace::{Event, Mask, Sink};
-use bentpipe_base::{Duration, Instant, NodeId, Purpose, Rng};
+use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, Rng};
 use bentpipe_report::Report;
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_sim::{RecordOptions, run, run_each_packet, run_recorded, run_skipping};
@@ -167,6 +167,68 @@ fn happened(report: &Report) -> BTreeSet<&'static str> {
         all.insert("marked");
     }
     all
+}
+
+/// Sources of the packets that enter a link, each with its time.
+#[derive(Default)]
+struct Entries {
+    link: NodeId,
+    all: Vec<(Instant, Addr)>,
+}
+
+impl Sink for Entries {
+    fn mask(&self) -> Mask {
+        Mask::PACKETS
+    }
+
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
+        if let Event::Sent(packet) = event
+            && node == self.link
+        {
+            self.all.push((now, packet.src));
+        }
+    }
+}
+
+/// A transmission stops where the state of its link ends, also if the next is the same. If nothing else is in
+/// flight the link is called there, and requests the arrival only then: of two packets that arrive at one
+/// time, this one is the second. So a state must not last longer than its process says, however many
+/// repetitions could be skipped then: that would be another order of equal times.
+#[test]
+fn a_step_without_a_change_has_its_place_in_the_order_of_equal_times() {
+    let hop = |n: u64, more: &str| {
+        format!(
+            "[[links]]\nname = \"hop{n}\"\nfrom = \"a{n}\"\nto = \"r\"\nrate = \"100 kbit/s\"\ndelay = \"1 ms\"\n\
+             buffer = \"100 packets\"\nforward = {{ {more} }}\n\
+             [[flows]]\nname = \"f{n}\"\nfrom = \"a{n}\"\nto = \"b\"\napp = {{ udp = {{ rate = \"8 kbit/s\" }} }}\nstart = \"950 ms\"\n"
+        )
+    };
+    // a datagram of 1028 B takes 82 ms, and the state ends each second
+    let fade =
+        "fade = { profile = [[\"0 s\", \"0 dB\"]], coding = { threshold = \"3 dB\" }, clear = \"30 dB\" }";
+    let first = |hops: [&str; 2]| {
+        let text = format!(
+            "schema = 1\ntitle = \"ties\"\nduration = \"5 s\"\nhosts = [{{ name = \"a1\" }}, {{ name = \"a2\" }}, \
+             {{ name = \"b\" }}]\nrouters = [{{ name = \"r\" }}]\n[host]\nsegment = \"1000 B\"\n\
+             [[links]]\nname = \"last\"\nfrom = \"r\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+             buffer = \"10 packets\"\n{}{}",
+            hop(1, hops[0]),
+            hop(2, hops[1])
+        );
+        let entries = Rc::new(RefCell::new(Entries::default()));
+        run_recorded(&scenario(&text, &[]), &RecordOptions::default(), |net| {
+            entries.borrow_mut().link = net.links.iter().find(|(name, _)| name == "last").unwrap().1;
+            Some(entries.clone())
+        });
+        let entries = entries.take().all;
+        assert!(entries.len() >= 2 && entries[0].0 == entries[1].0, "{entries:?}");
+        (entries[0].1, entries[1].1)
+    };
+    let (a1, a2) = first(["", ""]);
+    assert_ne!(a1, a2);
+    assert_eq!(first([fade, ""]), (a2, a1), "the first is stopped for a moment");
+    assert_eq!(first(["", fade]), (a1, a2), "the second is");
+    assert_eq!(first([fade, fade]), (a1, a2), "both are");
 }
 
 /// What a network may have and yet skip, and in how many of each quarter of the networks there are skips at
