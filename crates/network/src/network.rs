@@ -11,8 +11,8 @@ use core::net::IpAddr;
 
 /// How many events before a link's is handled its own memory is read, and how many before that of the node to
 /// which it delivers (see [`Network::touch_ahead`]).
-const FAR_AHEAD: usize = 4;
-const AHEAD: usize = 2;
+const FAR_AHEAD: usize = 8;
+const AHEAD: usize = 4;
 /// From so many events in a slice of time on, they are looked at by slices.
 const DENSE: usize = 24;
 /// With fewer links everything is in a near cache.
