@@ -34,17 +34,22 @@ pub struct FlowReport {
 /// Protocol of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[expect(clippy::large_enum_variant, reason = "nearly all flows are TCP's")]
 pub enum FlowKind {
     /// TCP.
-    Tcp(TcpReport),
+    Tcp(Box<TcpReport>),
     /// UDP.
     Udp(UdpReport),
 }
 
 impl Default for FlowKind {
     fn default() -> Self {
-        Self::Tcp(TcpReport::default())
+        Self::from(TcpReport::default())
+    }
+}
+
+impl From<TcpReport> for FlowKind {
+    fn from(report: TcpReport) -> Self {
+        Self::Tcp(Box::new(report))
     }
 }
 
@@ -348,7 +353,7 @@ impl TryFrom<Flat> for FlowReport {
     fn try_from(flat: Flat) -> Result<Self, Self::Error> {
         let Flat { name, tcp, start_s, goodput_bps, arrived_bps, udp, figures } = flat;
         let kind = match (tcp, udp) {
-            (Some(scheme), None) => FlowKind::Tcp(TcpReport { scheme, ..figures }),
+            (Some(scheme), None) => FlowKind::from(TcpReport { scheme, ..figures }),
             (None, Some(udp)) => FlowKind::Udp(UdpReport { rate: figures.rate, ..udp }),
             _ => return Err("a flow has either a scheme in `tcp` or figures in `udp`"),
         };

@@ -178,7 +178,7 @@ mod tests {
             send_buffer: "32 KiB".into(),
             ..FlowContext::default()
         };
-        FlowReport { context, ..FlowReport::new("a", Instant::ZERO, 430e3, FlowKind::Tcp(tcp)) }
+        FlowReport { context, ..FlowReport::new("a", Instant::ZERO, 430e3, FlowKind::from(tcp)) }
     }
 
     fn report(flows: Vec<FlowReport>, utilisation: f64, drops: &[(&str, u64)]) -> Report {
@@ -271,7 +271,7 @@ mod tests {
             report(Vec::new(), 0.04, &[]).headline(),
             "No flow was seen; the busiest link was busy 4 % of the time."
         );
-        let unopened = FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::Tcp(TcpReport::default()));
+        let unopened = FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::from(TcpReport::default()));
         assert_eq!(report(vec![unopened], 0.01, &[]).headline(), "No connection was opened.");
     }
 

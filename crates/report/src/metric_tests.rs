@@ -10,7 +10,7 @@ fn flow(name: &str, goodput_bps: f64, finished_s: Option<f64>, p50: Option<f64>,
         limited_by: LimitedBy { application: idle, ..LimitedBy::default() },
         ..TcpReport::default()
     };
-    FlowReport { name: name.into(), goodput_bps, kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+    FlowReport { name: name.into(), goodput_bps, kind: FlowKind::from(tcp), ..FlowReport::default() }
 }
 
 fn flow_router(name: &str, reductions: u64, given_bps: u64) -> FlowRouterReport {

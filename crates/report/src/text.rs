@@ -241,7 +241,7 @@ fn group(out: &mut String, members: &[&FlowReport]) {
     };
     let all: Vec<&TcpReport> = members.iter().filter_map(|m| m.tcp()).collect();
     let mean = LimitedBy::mean(all.iter().map(|tcp| &tcp.limited_by));
-    let mean = TcpReport { limited_by: mean, ..of_first.clone() };
+    let mean = TcpReport { limited_by: mean, ..(**of_first).clone() };
     let _ = writeln!(out, "  {}", limits_in_words(first, &mean));
     let sum = |of: fn(&TcpReport) -> u64| all.iter().map(|tcp| of(tcp)).sum::<u64>();
     let (sent, resent) = (sum(|tcp| tcp.segments_sent), sum(|tcp| tcp.retransmits));

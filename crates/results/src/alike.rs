@@ -47,7 +47,7 @@ mod tests {
 
     fn flow(name: &str, scheme: &str) -> FlowReport {
         let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
-        FlowReport { name: name.to_owned(), kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+        FlowReport { name: name.to_owned(), kind: FlowKind::from(tcp), ..FlowReport::default() }
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub(crate) mod tests {
     use bentpipe_report::{FlowKind, FlowReport, LinkReport, Report, TcpReport};
 
     fn with_flow(goodput: f64, finished_s: Option<f64>) -> RunResult {
-        let kind = FlowKind::Tcp(TcpReport { finished_s, ..TcpReport::default() });
+        let kind = FlowKind::from(TcpReport { finished_s, ..TcpReport::default() });
         let flow = FlowReport { goodput_bps: 8.0 * goodput, kind, ..FlowReport::default() };
         RunResult::of(Report { flows: vec![flow], ..Report::default() })
     }

@@ -389,7 +389,7 @@ impl Flows {
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
                     faults.extend(tcp.fault.clone());
-                    let mut report = report(FlowKind::Tcp(tcp.report()));
+                    let mut report = report(FlowKind::from(tcp.report()));
                     if gateways {
                         set_advertised_window(&mut report.context, spec, tcp.samples.last.peer_window.0);
                     }
@@ -398,7 +398,7 @@ impl Flows {
                 Flow::Engine(flow) => {
                     faults.extend(flow.fault.clone());
                     let of = (&self.scenario, i);
-                    let mut report = report(FlowKind::Tcp(flow.report(of, &self.engines, now)));
+                    let mut report = report(FlowKind::from(flow.report(of, &self.engines, now)));
                     if let Some(sender) = flow.sender(&self.engines).filter(|_| gateways) {
                         set_advertised_window(&mut report.context, spec, sender.path().peer_window.0);
                     }

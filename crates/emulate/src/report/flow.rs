@@ -167,7 +167,7 @@ impl Flow {
             ..FlowContext::default()
         };
         let goodput_bps = rate_bps(self.delivered, interval);
-        let report = FlowReport::new(&*self.ends.name, self.start, goodput_bps, FlowKind::Tcp(tcp));
+        let report = FlowReport::new(&*self.ends.name, self.start, goodput_bps, FlowKind::from(tcp));
         FlowReport { context, ..report }
     }
 }

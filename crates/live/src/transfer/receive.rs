@@ -49,7 +49,7 @@ pub fn receive(
         bytes_acked: receiver.bytes,
         ..TcpReport::default()
     };
-    let report = FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp));
+    let report = FlowReport::new(name, start, goodput_bps, FlowKind::from(tcp));
     Ok(Received { report, end })
 }
 

@@ -197,7 +197,7 @@ mod tests {
         let tcp = TcpReport { scheme: scheme.into(), ..TcpReport::default() };
         let flow = |goodput_bps| FlowReport {
             goodput_bps,
-            kind: FlowKind::Tcp(tcp.clone()),
+            kind: FlowKind::from(tcp.clone()),
             ..FlowReport::default()
         };
         SavedRun { name: name.into(), report: Report::new("t", vec![flow(1e6), flow(3e6)]), record }

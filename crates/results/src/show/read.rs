@@ -278,7 +278,7 @@ mod tests {
     fn a_saved_report_knows_again_what_its_schemes_heed() {
         let of = |scheme: &str| {
             let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
-            FlowReport { kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+            FlowReport { kind: FlowKind::from(tcp), ..FlowReport::default() }
         };
         let path = std::env::temp_dir().join(format!("bentpipe-saved-{}.json", std::process::id()));
         std::fs::write(&path, Report::new("t", vec![of("bbr"), of("cubic")]).to_json()).unwrap();

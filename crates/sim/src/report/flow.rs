@@ -22,7 +22,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_
             let rate = source.rate().map(|view| rate(&view));
             FlowKind::Udp(UdpReport { rate, ..datagrams(source.sent, sink) })
         }
-        _ => FlowKind::Tcp(connection(scenario, net, i, &ends)),
+        _ => FlowKind::from(connection(scenario, net, i, &ends)),
     };
     let mut context = context(spec, ends.path_bps);
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
@@ -82,7 +82,7 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
         send_buffer: connection.config().send_buffer.map_or_else(String::new, |s| s.to_string()),
         ..FlowContext::default()
     };
-    FlowReport { context, ..FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp)) }
+    FlowReport { context, ..FlowReport::new(name, start, goodput_bps, FlowKind::from(tcp)) }
 }
 
 /// Values that the sending end knows.
@@ -217,7 +217,7 @@ mod tests {
             };
             let tcp =
                 TcpReport { scheme: scheme.to_owned(), fallback: fallback.map(to), ..TcpReport::default() };
-            let mut flows = [FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::Tcp(tcp))];
+            let mut flows = [FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::from(tcp))];
             describe_schemes(&mut flows);
             flows[0].context.ignores_losses
         };
