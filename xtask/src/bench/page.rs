@@ -16,7 +16,10 @@ CPU for the first case where ns-2 took 0.88 s on the same machine: 30 times as l
 pub(super) fn write(items: &[Item]) -> Outcome {
     let root = metadata::root();
     let git = |words: &[&str]| output("git", Command::new("git").args(words).current_dir(&root));
-    let commit = git(&["describe", "--always", "--dirty", "--abbrev=8"])?;
+    let commit = git(&["rev-parse", "--short=8", "HEAD"])?;
+    // but for the page itself, which is written after each part
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/src/speed.md"])?;
+    let mark = if changed.trim().is_empty() { "" } else { "-dirty" };
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
     let model = model.trim_start_matches([' ', '\t', ':']);
@@ -25,7 +28,7 @@ pub(super) fn write(items: &[Item]) -> Outcome {
          `make bench` measures it and writes this page. Each ratio is the median of nine pairs of runs, one of each program by \
          turns on the same machine (three rounds with many flows); the range is that of the pairs. *Before* is the revision \
          before the simulator was made faster. Fast-forward is off where it is not named.\n\n\
-         Machine: {model}. Revision: {}.\n\n| what | measured | |\n|---|---|---|\n",
+         Machine: {model}. Revision: {}{mark}.\n\n| what | measured | |\n|---|---|---|\n",
         commit.trim()
     );
     for item in items {
