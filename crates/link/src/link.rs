@@ -261,14 +261,13 @@ impl Link {
 
     /// Queues a packet, or drops it or others. Not inlined: an idle link's call is shorter without it.
     #[inline(never)]
-    pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
+    pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         let stats = self.stats.get_or_insert_default();
         stats.integrate_queue(cx.now, self.queue.len());
-        if let Some(waiting) = self.queue.has_room_at_tail(&packet) {
-            self.queue.push_at_tail(packet);
-            stats.update_peaks(waiting);
-            return;
-        }
+        let mut packet = match self.queue.push_at_tail(packet) {
+            Ok(waiting) => return stats.update_peaks(waiting),
+            Err(packet) => packet,
+        };
         loop {
             match self.queue.push(packet, cx.now) {
                 Ok(()) => {

@@ -143,21 +143,15 @@ impl Queue {
         }
     }
 
-    /// The number of packets waiting with this one, if the queue is drop-tail and has room for it: the usual
-    /// case, in which [`Queue::push_at_tail`] does all that [`Queue::push`] would.
+    /// Adds a packet if the queue is drop-tail and has room for it, the usual case; returns how many wait
+    /// then, or the packet, with which nothing was done.
     #[inline]
-    pub(crate) fn has_room_at_tail(&self, packet: &Packet) -> Option<u32> {
-        let waiting = self.tail.packets.len() + 1;
-        let has_room =
-            self.more.is_none() && self.tail.capacity.holds(waiting, self.tail.bytes + packet.wire_len());
-        has_room.then_some(waiting as u32)
-    }
-
-    /// See [`Queue::has_room_at_tail`].
-    #[inline]
-    pub(crate) fn push_at_tail(&mut self, packet: Pkt) {
-        self.tail.bytes += packet.wire_len();
-        self.tail.packets.push_back(packet);
+    pub(crate) fn push_at_tail(&mut self, packet: Pkt) -> Result<u32, Pkt> {
+        if self.more.is_some() {
+            return Err(packet);
+        }
+        self.tail.push_beside(packet, 0, Size::ZERO)?;
+        Ok(self.tail.packets.len() as u32)
     }
 
     /// Takes the next packet, at `at`. Call [`Queue::take_dropped`] afterwards for packets dropped before it.

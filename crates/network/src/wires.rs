@@ -106,9 +106,10 @@ impl Wires {
         self.first = self.begin.iter().zip(&self.ports).map(first).collect();
     }
 
-    /// True if a port of `from` is wired to the node `to`.
+    /// True if a port of `from` is wired to the node `to`. Settle first.
     pub(crate) fn leads_to(&self, from: NodeId, to: NodeId) -> bool {
-        self.all.iter().any(|(begins, end)| (*begins, end.node) == (from, to))
+        let ends = self.ends.iter().skip(self.begin[from.0 as usize] as usize);
+        ends.take(self.ports[from.0 as usize] as usize).any(|(end, _)| end.node == to)
     }
 
     /// Where the wire at a port leads.

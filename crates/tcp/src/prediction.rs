@@ -116,8 +116,8 @@ impl Connection {
         true
     }
 
-    /// What else `take_ack` does for such an acknowledgment. `segments` of them were
-    /// acknowledged, the last was sent at `sent_at`.
+    /// What else `take_ack` does for such an acknowledgment, of so many `segments`, the last of which was
+    /// sent at `sent_at`.
     #[inline]
     fn apply_expected_ack(
         &mut self,

@@ -132,18 +132,17 @@ impl Entry {
         if !is_opening_syn(packet) {
             return false;
         }
+        let is_another = packet.tcp.seq != self.isn || self.opener() != Some(side);
         match self.state {
             State::Closed => true,
-            // the other direction may still be open: a late copy of its SYN is not a new connection
-            State::Closing => packet.tcp.seq != self.isn || self.opener() != Some(side),
+            // a late copy of its own SYN may come behind a FIN
+            State::Closing => is_another,
             // a new attempt by the same host; from the other side it is a simultaneous open (RFC 9293,
             // section 3.5)
             State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
             // for an accelerated connection the SYN may be forged; the receiver's answer decides (RFC 9293,
             // section 3.10.7.4)
-            State::Established => {
-                !self.needs_translation() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
-            }
+            State::Established => !self.needs_translation() && is_another,
         }
     }
 

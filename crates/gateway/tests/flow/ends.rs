@@ -150,22 +150,25 @@ proptest! {
     }
 }
 
+/// Two modern hosts on a short path without losses; nothing is written.
+const SHORT: Case = Case {
+    seed: 0,
+    bytes: [0; 2],
+    loss: [0.0; 2],
+    delay: 1,
+    receiver: Kind::Modern,
+    sender: Kind::Modern,
+    receiver_opens: true,
+    strict: false,
+    rate: true,
+    lan: [0; 3],
+};
+
 /// The SYN/ACK comes after later packets, so the connection only passes; and the receiver rounds its window
 /// down where it rounded it up before.
 #[test]
 fn a_receiver_may_move_its_own_edge() {
-    run(&Case {
-        seed: 888_820,
-        bytes: [0, 0],
-        loss: [0.0; 2],
-        delay: 1,
-        receiver: Kind::Modern,
-        sender: Kind::Modern,
-        receiver_opens: true,
-        strict: false,
-        rate: true,
-        lan: [0, 3, 3],
-    });
+    run(&Case { seed: 888_820, lan: [0, 3, 3], ..SHORT });
 }
 
 /// The receiver's losses were repaired without SACK, and its last bytes do not fit into the window: it must
@@ -175,14 +178,11 @@ fn the_last_bytes_wait_for_a_window_and_go() {
     run(&Case {
         seed: 601_408,
         bytes: [1_664_401, 2_945_901],
-        loss: [0.0; 2],
         delay: 500,
-        receiver: Kind::Modern,
         sender: Kind::Plain,
         receiver_opens: false,
-        strict: false,
-        rate: true,
         lan: [3, 3, 10],
+        ..SHORT
     });
 }
 
@@ -193,30 +193,15 @@ fn a_late_copy_of_the_syn_behind_a_fin_changes_nothing() {
     run(&Case {
         seed: 398_308,
         bytes: [81, 292_001],
-        loss: [0.0; 2],
-        delay: 1,
-        receiver: Kind::Modern,
         sender: Kind::Plain,
         receiver_opens: false,
-        strict: false,
-        rate: true,
         lan: [3, 3, 10],
+        ..SHORT
     });
 }
 
 /// A path of 2 ms holds five packets: too few to tell a sender with a model from one that has no more data.
 #[test]
 fn a_path_of_five_packets_says_nothing_of_its_sender() {
-    run(&Case {
-        seed: 962_488,
-        bytes: [5_624_001, 0],
-        loss: [0.05; 2],
-        delay: 1,
-        receiver: Kind::Modern,
-        sender: Kind::Modern,
-        receiver_opens: true,
-        strict: false,
-        rate: true,
-        lan: [1, 0, 0],
-    });
+    run(&Case { seed: 962_488, bytes: [5_624_001, 0], loss: [0.05; 2], lan: [1, 0, 0], ..SHORT });
 }
