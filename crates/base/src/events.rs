@@ -1,15 +1,17 @@
 //! The event queue: wake-ups in a total order, so that runs are reproducible.
 //!
-//! Wake-ups are ordered by time, then by insertion. Most are about a millisecond ahead (the next packet of a
-//! link), so the near future is a ring of short time slices: an insertion is a list operation, and only the
-//! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
-//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width. While there are few
-//! wake-ups, all of them are in a sorted array instead (`few.rs`).
+//! Wake-ups are ordered by time, then by node, then by the node's timers: when each was requested makes no
+//! difference, so work may be done earlier or later than it is due without a change of any result. Most are
+//! about a millisecond ahead (the next packet of a link), so the near future is a ring of short time slices:
+//! an insertion is a list operation, and only the current slice is sorted. Wake-ups beyond the ring
+//! (retransmission timers) are in a heap; the earlier of the two comes next. This is a calendar queue (Brown
+//! 1988) with a fixed width. While there are few wake-ups, all of them are in a sorted array instead
+//! (`few.rs`).
 
 mod moved;
 
 use crate::few::{self, Few};
-use crate::heap::{Heap, Key, Owner};
+use crate::heap::Heap;
 use crate::ids::{NodeId, Slot};
 use crate::time::Instant;
 
@@ -21,6 +23,13 @@ const WORDS: usize = (SLICES / 64) as usize;
 /// With so few wake-ups left the array takes them over again.
 const FEW_AGAIN: usize = few::MOST / 2;
 const NONE: u32 = u32::MAX;
+
+/// A wake-up as one number that orders it among others: time in the upper half, then [`LAST`], 31 bits of the
+/// node and the timer.
+pub(crate) type Key = u128;
+
+/// Set for wake-ups that come after all others due at the same time.
+const LAST: Key = 1 << 63;
 
 /// A wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +46,6 @@ pub struct Wake {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: Key,
-    owner: Owner,
     next: u32,
 }
 
@@ -48,7 +56,7 @@ pub struct EventQueue {
     is_few: bool,
     few: Few,
     /// The current slice, latest first: the next wake-up is the last element.
-    now: Vec<(Key, Owner)>,
+    now: Vec<Key>,
     /// Number of the current slice, from time 0.
     slice: u64,
     /// First entry of each later slice's list.
@@ -61,8 +69,6 @@ pub struct EventQueue {
     free: u32,
     far: Heap,
     in_ring: usize,
-    /// Number of wake-ups added so far, for the order of those due at the same time.
-    pushed: u64,
 }
 
 impl Default for EventQueue {
@@ -79,9 +85,32 @@ impl Default for EventQueue {
             free: NONE,
             far: Heap::default(),
             in_ring: 0,
-            pushed: 0,
         }
     }
+}
+
+impl Wake {
+    const fn of(key: Key) -> Self {
+        let node = (key >> 32) as u32 & (u32::MAX >> 1);
+        Self { at: time_of(key), node: NodeId(node), slot: Slot(key as u32) }
+    }
+}
+
+/// The key of a wake-up.
+#[inline]
+const fn key_of(at: Instant, node: NodeId, slot: Slot) -> Key {
+    (at.0 as Key) << 64 | (node.0 as Key & (u32::MAX as Key >> 1)) << 32 | slot.0 as Key
+}
+
+/// The key of the same wake-up at another time.
+const fn key_at(at: Instant, key: Key) -> Key {
+    (at.0 as Key) << 64 | key as u64 as Key
+}
+
+/// The greatest key of a wake-up due at or before `limit`.
+#[inline]
+const fn last_key(limit: Instant) -> Key {
+    (limit.0 as Key) << 64 | u64::MAX as Key
 }
 
 const fn time_of(key: Key) -> Instant {
@@ -97,46 +126,46 @@ impl EventQueue {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: 4 % of a run's instructions")]
     pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let (number, owner) = (self.pushed, (node, slot));
-        self.pushed += 1;
+        self.push_key(key_of(at, node, slot));
+    }
+
+    /// Adds a wake-up that comes after all others due at the same time, whatever their nodes.
+    #[inline]
+    pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
+        self.push_key(LAST | key_of(at, node, slot));
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
+    fn push_key(&mut self, key: Key) {
         if self.is_few {
-            if self.few.push(few::Entry { at, number, owner }) {
+            if self.few.push(key) {
                 return;
             }
             self.spread();
         }
-        self.push_to_many(((u128::from(at.0) << 64) | u128::from(number), owner));
+        self.push_to_many(key);
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `push`")]
-    fn push_to_many(&mut self, (key, owner): (Key, Owner)) {
+    fn push_to_many(&mut self, key: Key) {
         let slice = slice_of(key);
         if slice <= self.slice {
-            let entry = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);
-            self.now.insert(entry, (key, owner));
+            let entry = self.now.iter().rposition(|e| *e > key).map_or(0, |i| i + 1);
+            self.now.insert(entry, key);
         } else if slice - self.slice < SLICES {
-            self.push_near(slice, key, owner);
+            self.push_near(slice, key);
         } else {
-            self.far.push(key, owner);
+            self.far.push(key);
         }
     }
 
-    /// Adds a wake-up that comes after all others due at the same time; among such the order is that of nodes
-    /// and their timers. So it does not matter when it was added.
-    #[inline]
-    pub fn push_last(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let number = moved::LAST | u64::from(node.0 & (u32::MAX >> 1)) << 32 | u64::from(slot.0);
-        let pushed = core::mem::replace(&mut self.pushed, number);
-        self.push(at, node, slot);
-        self.pushed = pushed;
-    }
-
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `push`")]
-    fn push_near(&mut self, slice: u64, key: Key, owner: Owner) {
+    fn push_near(&mut self, slice: u64, key: Key) {
         let i = (slice % SLICES) as usize;
-        let entry = Entry { key, owner, next: self.heads[i] };
+        let entry = Entry { key, next: self.heads[i] };
         if self.free == NONE {
             self.heads[i] = self.entries.len() as u32;
             self.entries.push(entry);
@@ -156,9 +185,9 @@ impl EventQueue {
     fn spread(&mut self) {
         self.is_few = false;
         let all = self.few.take();
-        self.slice = all.last().map_or(self.slice, |first| first.at.0 >> SLICE_BITS);
-        for entry in &all {
-            self.push_to_many(entry.keyed());
+        self.slice = all.last().map_or(self.slice, |first| slice_of(*first));
+        for key in all {
+            self.push_to_many(key);
         }
     }
 
@@ -170,12 +199,12 @@ impl EventQueue {
             self.load(slice);
             all.append(&mut self.now);
         }
-        while let Some(wake) = self.far.pop() {
-            all.push(wake);
+        while let Some(key) = self.far.pop() {
+            all.push(key);
         }
-        all.sort_unstable_by_key(|wake| wake.0);
-        for (key, owner) in all {
-            let has_room = self.few.push(few::Entry { at: time_of(key), number: key as u64, owner });
+        all.sort_unstable();
+        for key in all {
+            let has_room = self.few.push(key);
             debug_assert!(has_room, "there are few");
         }
         self.is_few = true;
@@ -184,10 +213,10 @@ impl EventQueue {
     /// When the next wake-up is due.
     pub fn next_at(&mut self) -> Option<Instant> {
         if self.is_few {
-            return self.few.as_slice().last().map(|first| first.at);
+            return self.few.as_slice().last().copied().map(time_of);
         }
         self.settle();
-        let near = self.now.last().map(|e| e.0);
+        let near = self.now.last().copied();
         near.into_iter().chain(self.far.first()).min().map(time_of)
     }
 
@@ -196,43 +225,35 @@ impl EventQueue {
     #[expect(clippy::inline_always, reason = "see `push`")]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
         if self.is_few {
-            let (at, (node, slot)) = self.few.pop_until(limit)?;
-            return Some(Wake { at, node, slot });
+            return self.few.pop_until(last_key(limit)).map(Wake::of);
         }
-        self.pop_of_many(limit)
+        self.pop_of_many(last_key(limit)).map(Wake::of)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `push`")]
-    fn pop_of_many(&mut self, limit: Instant) -> Option<Wake> {
+    fn pop_of_many(&mut self, limit: Key) -> Option<Key> {
         let far = self.far.first().unwrap_or(Key::MAX);
         if self.now.is_empty() {
-            if self.in_ring + self.far.len() <= FEW_AGAIN {
+            if self.in_ring + self.far.as_slice().len() <= FEW_AGAIN {
                 self.gather();
-                let (at, (node, slot)) = self.few.pop_until(limit)?;
-                return Some(Wake { at, node, slot });
+                return self.few.pop_until(limit);
             }
             if let Some(alone) = self.next_filled().and_then(|slice| self.alone(slice, far)) {
                 return self.take_alone(alone, limit);
             }
             self.settle();
         }
-        let (key, (node, slot)) = match self.now.last() {
-            Some(&(near, owner)) if near < far => {
-                if time_of(near) > limit {
+        match self.now.last() {
+            Some(near) if *near < far => {
+                if *near > limit {
                     return None;
                 }
-                self.now.pop();
-                (near, owner)
+                self.now.pop()
             }
-            _ => {
-                if far == Key::MAX || time_of(far) > limit {
-                    return None;
-                }
-                self.far.pop()?
-            }
-        };
-        Some(Wake { at: time_of(key), node, slot })
+            _ if far > limit => None,
+            _ => self.far.pop(),
+        }
     }
 
     /// The index of the entry of `slice` if it has only one, before `far`: the usual case with few
@@ -245,10 +266,10 @@ impl EventQueue {
     }
 
     #[inline]
-    fn take_alone(&mut self, (slice, head): (u64, u32), limit: Instant) -> Option<Wake> {
+    fn take_alone(&mut self, (slice, head): (u64, u32), limit: Key) -> Option<Key> {
         let entry = &mut self.entries[head as usize];
-        let (at, (node, slot)) = (time_of(entry.key), entry.owner);
-        if at > limit {
+        let key = entry.key;
+        if key > limit {
             return None;
         }
         entry.next = self.free;
@@ -256,14 +277,14 @@ impl EventQueue {
         self.slice = slice;
         self.empty(slice);
         self.in_ring -= 1;
-        Some(Wake { at, node, slot })
+        Some(key)
     }
 
     /// The node of the wake-up that is due after `before` others; `None` if there are few or they are sparse.
     #[inline]
     pub fn soon(&self, before: usize) -> Option<NodeId> {
         let place = self.now.len().checked_sub(before + 1)?;
-        Some(self.now[place].1.0)
+        Some(Wake::of(self.now[place]).node)
     }
 
     /// Number of the current slice of time.
@@ -275,7 +296,7 @@ impl EventQueue {
     /// The nodes of the wake-ups left in the current slice.
     #[inline]
     pub fn of_this_slice(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
-        self.now.iter().rev().map(|entry| entry.1.0)
+        self.now.iter().rev().map(|key| Wake::of(*key).node)
     }
 
     /// The nodes of the wake-ups in the next slice that has any, in no order.
@@ -285,7 +306,7 @@ impl EventQueue {
         core::iter::from_fn(move || {
             let entry = self.entries.get(at as usize)?;
             at = entry.next;
-            Some(entry.owner.0)
+            Some(Wake::of(entry.key).node)
         })
     }
 
@@ -340,18 +361,18 @@ impl EventQueue {
         self.empty(slice);
         while at != NONE {
             let entry = &mut self.entries[at as usize];
-            self.now.push((entry.key, entry.owner));
+            self.now.push(entry.key);
             let next = core::mem::replace(&mut entry.next, self.free);
             self.free = at;
             at = next;
         }
         self.in_ring -= self.now.len();
-        self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
+        self.now.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// Number of wake-ups waiting.
     pub(crate) const fn len(&self) -> usize {
-        self.few.len() + self.now.len() + self.in_ring + self.far.len()
+        self.few.len() + self.now.len() + self.in_ring + self.far.as_slice().len()
     }
 }
 
@@ -364,7 +385,7 @@ mod tests {
 
     proptest! {
         /// Same order as `std`'s heap under any mix of pushes and pops, with few wake-ups and with many;
-        /// ties in the order of insertion.
+        /// ties in the order of nodes.
         #[test]
         fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..1000)) {
             let mut ours = EventQueue::default();
@@ -375,8 +396,9 @@ mod tests {
                 let grows = i % 400 < 200;
                 let (push, at) = (op < if grows { 4 } else { 1 }, now + (at << scale));
                 if push {
-                    ours.push(Instant(at), NodeId(i as u32), Slot(0));
-                    oracle.push(Reverse((at, i as u32)));
+                    let node = (i as u32).wrapping_mul(0x9e37_79b1) >> 1;
+                    ours.push(Instant(at), NodeId(node), Slot(0));
+                    oracle.push(Reverse((at, node)));
                 } else {
                     let limit = at;
                     let expected = match oracle.peek() {
