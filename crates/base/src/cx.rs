@@ -57,6 +57,11 @@ impl World {
         self.sink = Some(sink);
     }
 
+    /// True if the sink wants events of this kind.
+    pub fn traces(&self, kind: Mask) -> bool {
+        self.sink.is_some() && self.mask.wants(kind)
+    }
+
     /// Takes a recycled packet, unchanged, so that a live driver can free its bytes.
     #[inline]
     pub fn take_recycled(&mut self) -> Option<Pkt> {

@@ -27,6 +27,11 @@ impl InFlight {
         self.first.as_deref()
     }
 
+    /// The packets, first to arrive first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Packet> {
+        self.first.as_deref().into_iter().chain(self.rest.iter().map(|(_, packet)| &**packet))
+    }
+
     /// Number of packets.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
