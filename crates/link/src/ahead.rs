@@ -38,7 +38,12 @@ impl Link {
 
     /// From now on the link is told of packets ([`Link::expect`]) and receives no others.
     pub const fn expect_ahead(&mut self) {
-        self.channel.is_chained = true;
+        (self.channel.is_chained, self.channel.is_told) = (true, true);
+    }
+
+    /// True if the link is told of its packets.
+    pub const fn is_told(&self) -> bool {
+        self.channel.is_told
     }
 
     /// True if the link tells the next of packets.

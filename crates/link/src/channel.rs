@@ -36,9 +36,10 @@ pub struct Channel {
     pub(crate) mtu: Option<Mtu>,
     /// True if it changes over time. Stored here because it is read for every packet.
     pub(crate) varies: bool,
-    /// True if the link is told of packets before they arrive, or tells the next one, and true if it tells.
-    pub(crate) is_chained: bool,
+    /// True if the link is told of packets before they arrive, if it tells the next one, and for both.
+    pub(crate) is_told: bool,
     pub(crate) tells: bool,
+    pub(crate) is_chained: bool,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -73,8 +74,9 @@ impl Channel {
             framing,
             mtu: None,
             varies: false,
-            is_chained: false,
+            is_told: false,
             tells: false,
+            is_chained: false,
             more,
             last: (0, 0, 0),
         }

@@ -25,8 +25,8 @@ enum From {
 impl Network {
     /// Chains links. `pairs` are all the hosts that send packets, with the addresses to which they do. Only
     /// for a network without a trace of packets, that nobody acts on between two calls of
-    /// [`Network::run_until`]. It changes no result.
-    pub fn chain(&mut self, pairs: impl Iterator<Item = (NodeId, Addr)>) {
+    /// [`Network::run_until`]. It changes no result. Returns the number of links that are told of packets.
+    pub fn chain(&mut self, pairs: impl Iterator<Item = (NodeId, Addr)>) -> usize {
         self.wires.settle(&self.nodes.kinds);
         let nodes = &self.nodes;
         let are_usual = nodes.gateways.is_empty()
@@ -34,8 +34,9 @@ impl Network {
             && nodes.kinds.iter().all(|kind| !matches!(kind, Kind::Open));
         let have_no_mtu = nodes.links.iter().all(|link| !link.sends_messages());
         if !are_usual || !have_no_mtu || self.world.traces(Mask::PACKETS) {
-            return;
+            return 0;
         }
+        let mut told = 0;
         let (from, tells) = self.sources(pairs);
         for (i, kind) in self.nodes.kinds.iter().enumerate() {
             let Kind::Link(link) = *kind else { continue };
@@ -44,18 +45,26 @@ impl Network {
                 && tells[before.0 as usize]
             {
                 link.expect_ahead();
+                told += 1;
             }
             if tells[i] {
                 link.tell_ahead();
             }
         }
+        told
+    }
+
+    /// True if a link is told of its packets.
+    pub fn is_told(&self, id: NodeId) -> bool {
+        matches!(self.nodes.kinds[id.0 as usize], Kind::Link(i) if self.nodes.links[i as usize].is_told())
     }
 
     /// For each node, where the packets come from that enter it, if it is a link, and whether it can tell of
     /// all packets that leave it.
     fn sources(&self, pairs: impl Iterator<Item = (NodeId, Addr)>) -> (Vec<From>, Vec<bool>) {
         let mut from = vec![From::Nowhere; self.nodes.kinds.len()];
-        let can = |kind: &Kind| matches!(kind, Kind::Link(i) if self.nodes.links[*i as usize].can_be_chained());
+        let can =
+            |kind: &Kind| matches!(kind, Kind::Link(i) if self.nodes.links[*i as usize].can_be_chained());
         let mut tells: Vec<bool> = self.nodes.kinds.iter().map(|_| false).collect();
         let mut refused = tells.clone();
         for (host, to) in pairs {

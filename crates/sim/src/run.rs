@@ -1,6 +1,6 @@
 //! Runs a scenario. The same scenario gives the same output, byte for byte.
 
-use crate::build::{FlowEnds, Network, build};
+use crate::build::{Network, build};
 use crate::flow::{arrived_by, delivered_by, finished_at, is_finite};
 use crate::instrument::Instruments;
 use crate::observe::{RecordOptions, Sampler};
@@ -105,8 +105,7 @@ fn observe(
         net.sim.world.set_sink(Box::new(Tee(sinks)));
     }
     if !watch.each_event {
-        let both = |flow: &FlowEnds| [(flow.from.0, flow.to.1), (flow.to.0, flow.from.1)];
-        net.sim.chain(net.flows.iter().flat_map(both));
+        net.chain();
     }
     let end = Instant::ZERO + scenario.duration;
     let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
