@@ -18,7 +18,7 @@ pub(crate) struct Few {
 
 impl Default for Few {
     fn default() -> Self {
-        Self { keys: Box::new([0; MOST]), len: 0 }
+        Self { keys: Box::new([Key::default(); MOST]), len: 0 }
     }
 }
 
@@ -43,7 +43,7 @@ impl Few {
         let places = Cell::from_mut(places).as_slice_of_cells();
         for pair in places.windows(2).rev() {
             let before = pair[0].get();
-            if before >= key {
+            if !before.is_before(key) {
                 pair[1].set(key);
                 return true;
             }
@@ -59,7 +59,7 @@ impl Few {
     pub(crate) fn pop_until(&mut self, limit: Key) -> Option<Key> {
         let last = self.len.checked_sub(1)?;
         let key = self.keys[last % MOST];
-        if key > limit {
+        if limit.is_before(key) {
             return None;
         }
         self.len = last;

@@ -26,7 +26,7 @@ impl Heap {
         let mut at = self.keys.len() - 1;
         while at > 0 {
             let parent = (at - 1) / 4;
-            if self.keys[parent] < key {
+            if self.keys[parent].is_before(key) {
                 break;
             }
             self.keys[at] = self.keys[parent];
@@ -49,9 +49,9 @@ impl Heap {
         loop {
             let first = at * 4 + 1;
             let least = if let Some(&[a, b, c, d]) = keys.get(first..first + 4) {
-                let (ab, i) = if b < a { (b, 1) } else { (a, 0) };
-                let (cd, j) = if d < c { (d, 3) } else { (c, 2) };
-                first + if cd < ab { j } else { i }
+                let (ab, i) = if b.is_before(a) { (b, 1) } else { (a, 0) };
+                let (cd, j) = if d.is_before(c) { (d, 3) } else { (c, 2) };
+                first + if cd.is_before(ab) { j } else { i }
             } else {
                 match (first..keys.len()).min_by_key(|i| keys[*i]) {
                     Some(least) => least,

@@ -11,19 +11,49 @@ use crate::channel::Channel;
 use crate::in_flight::InFlight;
 use crate::link::Link;
 use crate::mtu::Fragments;
-use bentpipe_base::{Cx, Duration, Instant, Packet, Pkt, push_back};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Pkt, Size, Slot, push_back};
 
 /// Bits of the shortest packet: an IPv4 header.
 const SHORTEST: u64 = 160;
 /// The least time before an arrival at which a packet must be told: time is counted in nanoseconds.
 const BEFORE: u64 = 1;
 
+/// The place of a link in a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In none.
+    #[default]
+    Alone,
+    /// Tells the next link of packets.
+    First,
+    /// Is told of packets, and tells the next link.
+    Middle,
+    /// Is told of packets.
+    Last,
+}
+
+/// A packet that a link was told of.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// When it arrives.
+    pub(crate) at: Instant,
+    /// Its length, stored here because it is read before the packet is in a near cache.
+    len: u32,
+    pub(crate) packet: Pkt,
+}
+
 impl Link {
-    /// True if the link can be part of a chain: it does not change, takes packets of all lengths, and each
-    /// takes a nanosecond at least.
-    pub fn can_be_chained(&self) -> bool {
+    /// True if the link can tell the next one of packets: it does not change, takes packets of all lengths, and
+    /// each takes a nanosecond at least.
+    pub fn can_tell(&self) -> bool {
         let Channel { rate, one_way, mtu, varies, .. } = &self.channel;
         !*varies && mtu.is_none() && !one_way.is_zero() && rate.bps() <= SHORTEST * 1_000_000_000
+    }
+
+    /// True if the link can be told of packets: nor does it lose them. So the packet that is told first leaves
+    /// when it was foreseen, and the event for that is known since it arrived, or since the packet before left.
+    pub fn can_be_told(&self) -> bool {
+        self.can_tell() && self.channel.is_without_errors()
     }
 
     /// True if the link answers packets that are too long.
@@ -33,32 +63,31 @@ impl Link {
 
     /// From now on the link tells the next of packets ([`Link::tell_next`]) and delivers none.
     pub const fn tell_ahead(&mut self) {
-        (self.channel.is_chained, self.channel.tells) = (true, true);
+        self.channel.place = if self.is_told() { Place::Middle } else { Place::First };
     }
 
     /// From now on the link is told of packets ([`Link::expect`]) and receives no others.
     pub const fn expect_ahead(&mut self) {
-        (self.channel.is_chained, self.channel.is_told) = (true, true);
+        self.channel.place = if self.tells() { Place::Middle } else { Place::Last };
     }
 
     /// True if the link is told of its packets.
     pub const fn is_told(&self) -> bool {
-        self.channel.is_told
+        matches!(self.channel.place, Place::Middle | Place::Last)
     }
 
     /// True if the link tells the next of packets.
     #[inline]
     pub const fn tells(&self) -> bool {
-        self.channel.tells
+        matches!(self.channel.place, Place::First | Place::Middle)
     }
 
     /// A packet will arrive at `at`, after all others that were told.
     #[inline]
     pub fn expect(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt) {
-        push_back(&mut self.expected, (at, packet));
+        push_back(&mut self.expected, Expected { at, len: packet.wire_len().0 as u32, packet });
         if self.expected.len() == 1 {
-            let deadline = self.deadline_in_chain();
-            self.arm(cx, deadline);
+            self.arm_in_chain(cx);
         }
     }
 
@@ -77,14 +106,13 @@ impl Link {
 
     /// Ends telling: requests the next call.
     pub fn end_telling(&mut self, cx: &mut Cx<'_>) {
-        let deadline = self.deadline_in_chain();
-        self.arm(cx, deadline);
+        self.arm_in_chain(cx);
     }
 
     /// Reads what [`Link::expect`] uses, as [`Link::touch`] does.
     #[inline]
     pub fn touch_expected(&self) -> u64 {
-        let last = self.expected.back().map_or(Instant::ZERO, |(at, _)| *at);
+        let last = self.expected.back().map_or(Instant::ZERO, |last| last.at);
         self.busy_until.0 ^ self.channel.carry ^ last.0
     }
 
@@ -97,8 +125,8 @@ impl Link {
     #[inline]
     pub(crate) fn take_expected(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now;
-        while self.expected.front().is_some_and(|(at, _)| *at <= now)
-            && let Some((at, packet)) = self.expected.pop_front()
+        while self.expected.front().is_some_and(|first| first.at <= now)
+            && let Some(Expected { at, packet, .. }) = self.expected.pop_front()
         {
             cx.now = at;
             self.arrive(cx, packet);
@@ -108,29 +136,32 @@ impl Link {
 
     /// Implements `wake` for a link that is told of its packets.
     #[inline(never)]
-    pub(crate) fn wake_in_chain(&mut self, cx: &mut Cx<'_>) -> (Option<Pkt>, Instant) {
+    pub(crate) fn wake_in_chain(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         self.disarm(cx);
-        if self.passes_only(cx.now)
-            && let Some((at, packet)) = self.expected.pop_front()
-        {
-            self.count_service(Fragments::of(None, packet.wire_len()), at, self.busy_until);
-            return (Some(packet), self.deadline_in_chain());
+        let passed = if self.passes_only(cx.now) { self.expected.pop_front() } else { None };
+        if let Some(Expected { at, len, .. }) = passed {
+            self.count_service(whole(len), at, self.busy_until);
         }
         self.take_expected(cx);
         self.catch_up(cx);
-        (self.deliver(cx), self.deadline_in_chain())
+        let packet = match passed {
+            Some(passed) => Some(passed.packet),
+            None => self.deliver(cx),
+        };
+        self.arm_in_chain(cx);
+        packet
     }
 
-    /// The usual case: the first packet told found an idle link without errors and leaves it now. Then it has
+    /// The usual case: the first packet told found an idle link and leaves it now. Then it has
     /// been served. The next one leaves later, since it takes at least a nanosecond ([`SHORTEST`]).
     #[inline]
     fn passes_only(&mut self, now: Instant) -> bool {
-        let Some((at, packet)) = self.expected.front() else { return false };
-        let is_idle = self.busy_until <= *at && self.in_flight.first_at == Instant::NEVER;
-        if !is_idle || !self.queue.is_rested() || !self.channel.is_without_errors() {
+        let Some(&Expected { at, len, .. }) = self.expected.front() else { return false };
+        let is_idle = self.busy_until <= at && self.in_flight.first_at == Instant::NEVER;
+        if !is_idle || !self.queue.is_rested() {
             return false;
         }
-        let end = self.channel.serialise(*at, Fragments::of(None, packet.wire_len()), true);
+        let end = self.channel.serialise(at, whole(len), true);
         if end + self.channel.one_way != now {
             return false;
         }
@@ -138,28 +169,45 @@ impl Link {
         true
     }
 
-    /// When a link of a chain must be called next: before the first packet not told arrives at the next link,
-    /// or when the first one leaves the chain.
-    pub(crate) fn deadline_in_chain(&mut self) -> Instant {
-        let tells = self.channel.tells;
-        // a service that begins now puts the packet into the next link after this time
-        let after = if tells { Duration(self.channel.one_way.0 - BEFORE) } else { Duration::ZERO };
-        if let Some(at) = self.in_flight.first_at() {
-            return if tells { Instant(at.0 - BEFORE) } else { at };
+    /// Requests the next call: before the first packet not told arrives at the next link, or when the first one
+    /// leaves the chain.
+    pub(crate) fn arm_in_chain(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now;
+        let (deadline, since) = if self.tells() {
+            (self.next_to_tell(), now)
+        } else if let Some(at) = self.in_flight.first_at() {
+            (at, now)
+        } else if !self.queue.is_empty() {
+            (self.busy_until, now)
+        } else if let Some(&Expected { at, len, .. }) = self.expected.front() {
+            // it will find the link idle: all packets before have left, after they were sent
+            (self.channel.foresee(at, whole(len)) + self.channel.one_way, at)
+        } else {
+            return;
+        };
+        if deadline < self.armed {
+            self.armed = deadline;
+            cx.wake_since(Slot(0), deadline, since);
         }
-        if !self.queue.is_empty() {
-            return self.busy_until + after;
-        }
-        match self.expected.front() {
-            None => Instant::NEVER,
-            Some((at, _)) if tells => (*at).max(self.busy_until) + after,
-            Some((at, packet)) => {
-                let sent = Fragments::of(None, packet.wire_len());
-                let start = (*at).max(self.busy_until);
-                self.channel.foresee(start, sent, self.busy_until <= *at) + self.channel.one_way
+    }
+
+    /// The last time at which the first packet not told can be told.
+    fn next_to_tell(&self) -> Instant {
+        // a packet whose service begins arrives at the next link after this time
+        let after = Duration(self.channel.one_way.0 - BEFORE);
+        match self.in_flight.first_at() {
+            Some(at) => Instant(at.0 - BEFORE),
+            None if !self.queue.is_empty() => self.busy_until + after,
+            None => {
+                self.expected.front().map_or(Instant::NEVER, |first| first.at.max(self.busy_until) + after)
             }
         }
     }
+}
+
+/// A packet of `len` bytes, in one piece.
+fn whole(len: u32) -> Fragments {
+    Fragments::of(None, Size(u64::from(len)))
 }
 
 impl InFlight {

@@ -4,6 +4,7 @@
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
+use crate::ahead::Place;
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::gap::{Gap, LossDraw};
 use crate::mtu::{Fragments, Mtu};
@@ -36,10 +37,8 @@ pub struct Channel {
     pub(crate) mtu: Option<Mtu>,
     /// True if it changes over time. Stored here because it is read for every packet.
     pub(crate) varies: bool,
-    /// True if the link is told of packets before they arrive, if it tells the next one, and for both.
-    pub(crate) is_told: bool,
-    pub(crate) tells: bool,
-    pub(crate) is_chained: bool,
+    /// The link's place in a chain.
+    pub(crate) place: Place,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -74,9 +73,7 @@ impl Channel {
             framing,
             mtu: None,
             varies: false,
-            is_told: false,
-            tells: false,
-            is_chained: false,
+            place: Place::Alone,
             more,
             last: (0, 0, 0),
         }
@@ -189,10 +186,10 @@ impl Channel {
         self.more.is_none()
     }
 
-    /// What [`Channel::serialise`] will return if it is called next.
-    pub(crate) fn foresee(&mut self, start: Instant, sent: Fragments, fresh: bool) -> Instant {
+    /// What [`Channel::serialise`] will return for a packet that arrives when the channel is idle.
+    pub(crate) fn foresee(&mut self, start: Instant, sent: Fragments) -> Instant {
         let carry = self.carry;
-        let end = self.serialise(start, sent, fresh);
+        let end = self.serialise(start, sent, true);
         self.carry = carry;
         end
     }

@@ -45,7 +45,7 @@ impl InFlight {
         if let Some(first) = first {
             walk.inner(&mut **first);
         }
-        moved::packets(walk, rest.iter_mut());
+        moved::packets(walk, rest.iter_mut().map(|(at, packet)| (at, packet)));
     }
 
     /// Adds a packet behind the others. It arrives after them even if `at` is earlier.

@@ -6,6 +6,7 @@
 //! has begun meanwhile, at the time it began. So an arriving packet meets the correct state, for any
 //! discipline, and a link that is woken late (live, on a busy machine) still serves at its exact rate.
 
+use crate::ahead::{Expected, Place};
 use crate::change::{Change, UserChanges};
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
@@ -38,7 +39,7 @@ pub struct Link {
     /// Boxed, and made with the first use: a link at which nothing waits and is lost does not use it.
     pub(crate) stats: Option<Box<LinkStats>>,
     /// Packets that the link was told of and that have not arrived yet, with the times at which they do.
-    pub(crate) expected: VecDeque<(Instant, Pkt)>,
+    pub(crate) expected: VecDeque<Expected>,
 }
 
 impl DirectionSpec {
@@ -96,7 +97,7 @@ impl Link {
     /// The next packet that arrives.
     #[inline]
     pub fn next_arrival(&self) -> Option<&Packet> {
-        self.in_flight.first().or_else(|| self.expected.front().map(|(_, packet)| &**packet))
+        self.in_flight.first().or_else(|| self.expected.front().map(|first| &*first.packet))
     }
 
     /// Returns the counters up to `cx.now`, with those of the queue.
@@ -213,8 +214,10 @@ impl Link {
             return self.receive_special(cx, packet);
         }
         self.arrive(cx, packet);
-        let deadline = self.deadline();
-        self.arm(cx, deadline);
+        if self.channel.place != Place::Alone {
+            return self.arm_in_chain(cx);
+        }
+        self.arm(cx, self.deadline());
     }
 
     /// The same if the link varies or has an MTU.
@@ -243,8 +246,8 @@ impl Link {
     pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let (packet, deadline) = if self.channel.varies {
             self.wake_varying(cx)
-        } else if self.channel.is_chained {
-            self.wake_in_chain(cx)
+        } else if self.channel.place != Place::Alone {
+            return self.wake_in_chain(cx);
         } else {
             self.disarm(cx);
             self.catch_up(cx);
@@ -435,10 +438,7 @@ impl Link {
     /// When this link must be called next: the first arrival, or, with nothing in flight, the next start of a
     /// service.
     #[inline]
-    fn deadline(&mut self) -> Instant {
-        if self.channel.is_chained {
-            return self.deadline_in_chain();
-        }
+    fn deadline(&self) -> Instant {
         match self.in_flight.first_at() {
             Some(at) => at,
             None if self.queue.is_empty() => Instant::NEVER,

@@ -11,7 +11,7 @@ use bentpipe_base::shift::{Shift, Walk};
 use bentpipe_base::{Instant, Pkt};
 
 /// Visits packets and the times at which they are due.
-pub(crate) fn packets<'a>(walk: &mut Walk<'_>, all: impl Iterator<Item = &'a mut (Instant, Pkt)>) {
+pub(crate) fn packets<'a>(walk: &mut Walk<'_>, all: impl Iterator<Item = (&'a mut Instant, &'a mut Pkt)>) {
     for (at, packet) in all {
         if walk.has_ended() {
             return;
@@ -40,7 +40,7 @@ impl Shift for Link {
         in_flight.shift(walk);
         queue.shift(walk);
         walk.same(&expected.len());
-        packets(walk, expected.iter_mut());
+        packets(walk, expected.iter_mut().map(|expected| (&mut expected.at, &mut expected.packet)));
     }
 }
 

@@ -2,12 +2,15 @@
 //!
 //! In a dumbbell, the access links behind the shared link are such links, in both directions: two of six hops
 //! of a segment and its acknowledgment need no event. Which links these are depends on who talks to whom, so
-//! the driver says it. A network with nodes that may send to anybody, or whose packets are traced, has none.
+//! the driver says it. A network with nodes that may send to anybody, or whose packets are traced, has none;
+//! nor has one that is searched for repetitions, because how many packets are told at a time repeats itself
+//! in other periods than the rounds of a flow.
 
 use crate::network::Network;
 use crate::nodes::Kind;
 use bentpipe_base::trace::Mask;
 use bentpipe_base::{Addr, Instant, NodeId, Pkt, Port};
+use bentpipe_link::Link;
 
 /// Most packets told in one call. Their memory is read ahead together.
 const MOST: usize = 64;
@@ -33,7 +36,7 @@ impl Network {
             && nodes.others.is_empty()
             && nodes.kinds.iter().all(|kind| !matches!(kind, Kind::Open));
         let have_no_mtu = nodes.links.iter().all(|link| !link.sends_messages());
-        if !are_usual || !have_no_mtu || self.world.traces(Mask::PACKETS) {
+        if !are_usual || !have_no_mtu || self.forward.is_some() || self.world.traces(Mask::PACKETS) {
             return 0;
         }
         let mut told = 0;
@@ -59,12 +62,19 @@ impl Network {
         matches!(self.nodes.kinds[id.0 as usize], Kind::Link(i) if self.nodes.links[i as usize].is_told())
     }
 
+    /// True if a link tells the next of its packets.
+    pub fn tells(&self, id: NodeId) -> bool {
+        matches!(self.nodes.kinds[id.0 as usize], Kind::Link(i) if self.nodes.links[i as usize].tells())
+    }
+
     /// For each node, where the packets come from that enter it, if it is a link, and whether it can tell of
     /// all packets that leave it.
     fn sources(&self, pairs: impl Iterator<Item = (NodeId, Addr)>) -> (Vec<From>, Vec<bool>) {
         let mut from = vec![From::Nowhere; self.nodes.kinds.len()];
-        let can =
-            |kind: &Kind| matches!(kind, Kind::Link(i) if self.nodes.links[*i as usize].can_be_chained());
+        let link = |kind: &Kind| match kind {
+            Kind::Link(i) => Some(&self.nodes.links[*i as usize]),
+            _ => None,
+        };
         let mut tells: Vec<bool> = self.nodes.kinds.iter().map(|_| false).collect();
         let mut refused = tells.clone();
         for (host, to) in pairs {
@@ -77,7 +87,7 @@ impl Network {
                 };
                 let source = &mut from[id.0 as usize];
                 match *source {
-                    From::Nowhere if can(&kind) => {
+                    From::Nowhere if link(&kind).is_some_and(Link::can_be_told) => {
                         *source = From::One(before);
                         tells[before.0 as usize] = true;
                     }
@@ -94,7 +104,7 @@ impl Network {
             }
         }
         for (i, kind) in self.nodes.kinds.iter().enumerate() {
-            tells[i] &= !refused[i] && can(kind);
+            tells[i] &= !refused[i] && link(kind).is_some_and(Link::can_tell);
         }
         (from, tells)
     }

@@ -9,7 +9,7 @@
 
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Duration, Instant, NodeId, Purpose, Rng};
-use bentpipe_report::Report;
+use bentpipe_report::{LinkReport, Report};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_sim::build::build;
 use bentpipe_sim::{RecordOptions, run_each_event, run_each_packet, run_recorded};
@@ -165,16 +165,18 @@ fn note(with: &mut BTreeMap<&'static str, u32>, scenario: &Scenario, report: &Re
     let mut net = build(scenario);
     let told = net.chain();
     let ids: Vec<_> = net.links.iter().map(|(_, id)| *id).collect();
-    let is_told = |id: &NodeId| net.sim.is_told(*id);
-    let told_links: Vec<_> =
-        report.links.iter().zip(&ids).filter(|(_, id)| is_told(id)).map(|(link, _)| link).collect();
-    let dropped = |cause: &str| told_links.iter().any(|link| link.drops.contains_key(cause));
+    let links = |are: &dyn Fn(NodeId) -> bool| -> Vec<_> {
+        report.links.iter().zip(&ids).filter(|(_, id)| are(**id)).map(|(link, _)| link).collect()
+    };
+    let told_links = links(&|id| net.sim.is_told(id));
+    let tellers = links(&|id| net.sim.tells(id));
+    let dropped = |by: &[&LinkReport], cause: &str| by.iter().any(|link| link.drops.contains_key(cause));
     for (what, is_there) in [
         ("links told", told > 0),
         ("three in a row", told > 2 && scenario.flows.len() == 1),
-        ("full queues", dropped("queue_full")),
-        ("losses", dropped("packet_loss")),
-        ("bit errors", dropped("bit_error")),
+        ("full queues", dropped(&told_links, "queue_full")),
+        ("losses", dropped(&tellers, "packet_loss")),
+        ("bit errors", dropped(&tellers, "bit_error")),
         ("marks", told_links.iter().any(|link| link.marked.is_some_and(|n| n > 0))),
         ("queues", told_links.iter().any(|link| link.queue_packets.peak > 1)),
         ("finished", told > 0 && report.simulated_s < scenario.duration.as_secs_f64()),
@@ -199,16 +201,17 @@ fn check_random_networks(part: u64) {
     }
 }
 
-/// In how many of 250 networks each is to be found at links that are told of packets.
+/// In how many of 250 networks each is to be found: losses at links that tell of packets, the others at those
+/// that are told.
 const LEAST: [(&str, u32); 8] = [
-    ("links told", 200),
-    ("three in a row", 30),
-    ("full queues", 40),
-    ("losses", 80),
-    ("bit errors", 8),
-    ("marks", 2),
-    ("queues", 80),
-    ("finished", 10),
+    ("links told", 150),
+    ("three in a row", 25),
+    ("full queues", 20),
+    ("losses", 40),
+    ("bit errors", 4),
+    ("marks", 1),
+    ("queues", 50),
+    ("finished", 8),
 ];
 
 macro_rules! parts {

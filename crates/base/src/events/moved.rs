@@ -4,9 +4,16 @@
 //! skipped. Those that come last among their time are left out: nodes request them again, and when they did
 //! so changes nothing.
 
-use super::{EventQueue, Key, LAST, NONE, key_at, time_of};
+use super::{EventQueue, Key, LAST, NONE};
 use crate::shift::{Purpose, Walk};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
+
+impl Key {
+    /// The key of the same wake-up some time later.
+    const fn later(self, by: Duration) -> Self {
+        Self { at: self.at.saturating_add(by.0), since: self.since.saturating_add(by.0), ..self }
+    }
+}
 
 impl EventQueue {
     /// Visits the wake-ups.
@@ -37,7 +44,7 @@ impl EventQueue {
         }
         all.extend_from_slice(&self.now);
         all.extend_from_slice(self.far.as_slice());
-        all.retain(|key| key & LAST == 0);
+        all.retain(|key| key.since != LAST);
         all.sort_unstable();
     }
 
@@ -49,10 +56,9 @@ impl EventQueue {
         let waits = |of: &[Key], key: &Key| of.binary_search(key).is_ok();
         let mut before = recorded.iter().filter(|key| !waits(&present, key));
         for key in &present {
-            let at = time_of(*key);
             if waits(&recorded, key) {
-                walk.fixed_end(at);
-            } else if at < now || before.next().is_none_or(|b| key_at(time_of(*b) + period, *b) != *key) {
+                walk.fixed_end(Instant(key.at));
+            } else if key.at < now.0 || before.next().is_none_or(|b| b.later(period) != *key) {
                 walk.end();
             }
         }
@@ -71,7 +77,7 @@ impl EventQueue {
         for key in present {
             let stays = walk.wakes().binary_search(&key).is_ok();
             let by = if stays { Duration::ZERO } else { distance };
-            self.push_key(key_at(time_of(key) + by, key));
+            self.push_key(key.later(by));
         }
     }
 }
