@@ -54,16 +54,13 @@ impl Key {
         Self { at: limit.0, ..Self::MAX }
     }
 
-    /// True if this comes before `other`. Without branches, because they would be unpredictable.
+    /// True if this comes before `other`. Equal times are rare where many wake-ups are compared.
     #[inline]
     pub(crate) const fn is_before(self, other: Self) -> bool {
-        let (a, b) = (self.time_and_since(), other.time_and_since());
-        a < b || (a == b && self.owner < other.owner)
-    }
-
-    #[inline]
-    const fn time_and_since(self) -> u128 {
-        (self.at as u128) << 64 | self.since as u128
+        if self.at != other.at {
+            return self.at < other.at;
+        }
+        self.since < other.since || (self.since == other.since && self.owner < other.owner)
     }
 
     #[inline]
@@ -91,7 +88,7 @@ impl PartialOrd for Key {
 impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.time_and_since().cmp(&other.time_and_since()).then(self.owner.cmp(&other.owner))
+        (self.at, self.since, self.owner).cmp(&(other.at, other.since, other.owner))
     }
 }
 

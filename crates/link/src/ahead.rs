@@ -138,16 +138,19 @@ impl Link {
     #[inline(never)]
     pub(crate) fn wake_in_chain(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         self.disarm(cx);
-        let passed = if self.passes_only(cx.now) { self.expected.pop_front() } else { None };
-        if let Some(Expected { at, len, .. }) = passed {
+        if self.passes_only(cx.now)
+            && let Some(Expected { at, len, packet }) = self.expected.pop_front()
+        {
             self.count_service(whole(len), at, self.busy_until);
+            if self.expected.front().is_some_and(|next| next.at < self.busy_until) {
+                self.take_expected(cx);
+            }
+            self.arm_in_chain(cx);
+            return Some(packet);
         }
         self.take_expected(cx);
         self.catch_up(cx);
-        let packet = match passed {
-            Some(passed) => Some(passed.packet),
-            None => self.deliver(cx),
-        };
+        let packet = self.deliver(cx);
         self.arm_in_chain(cx);
         packet
     }
@@ -180,8 +183,8 @@ impl Link {
         } else if !self.queue.is_empty() {
             (self.busy_until, now)
         } else if let Some(&Expected { at, len, .. }) = self.expected.front() {
-            // it will find the link idle: all packets before have left, after they were sent
-            (self.channel.foresee(at, whole(len)) + self.channel.one_way, at)
+            // it finds the link idle: those before have left, and it is left here only if they were sent by then
+            (self.channel.foresee(at, whole(len)) + self.channel.one_way, at.max(now))
         } else {
             return;
         };
