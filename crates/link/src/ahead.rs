@@ -209,6 +209,7 @@ impl Link {
 }
 
 /// A packet of `len` bytes, in one piece.
+#[inline]
 fn whole(len: u32) -> Fragments {
     Fragments::of(None, Size(u64::from(len)))
 }

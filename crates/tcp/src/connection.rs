@@ -286,10 +286,9 @@ impl Connection {
     }
 
     /// True if the next deadline is that of a timer that runs in case nothing comes, and most often moves on.
-    pub fn rests(&self) -> bool {
-        use Timer::{Alive, DelayedAck, Persist, Retransmit, TailProbe};
-        let timer = self.timers.next().map(|(_, timer)| timer);
-        timer.is_some_and(|timer| matches!(timer, Retransmit | TailProbe | Persist | DelayedAck | Alive))
+    #[inline]
+    pub fn rests(&mut self) -> bool {
+        self.timers.first_rests()
     }
 
     /// True if `timer` need not be called before `at`; a false answer may be wrong.

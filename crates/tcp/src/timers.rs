@@ -139,6 +139,17 @@ impl Timers {
         let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
         Some((self.at(timer)?, timer))
     }
+    /// True if the timer of [`Self::next`] runs in case nothing comes: it has most often moved on when it is due.
+    #[inline]
+    pub fn first_rests(&mut self) -> bool {
+        use Timer::{Alive, DelayedAck, Persist, Retransmit, TailProbe};
+        let first = self.settle();
+        let is_first = |timer: Timer| self.at[timer as usize] == first;
+        // the first of all in `Timer::ALL`, and one of the last
+        let any_runs = first != Instant::NEVER;
+        any_runs && [TailProbe, Retransmit, Persist, DelayedAck].into_iter().any(is_first)
+            || (is_first(Alive) && self.next().is_some_and(|(_, timer)| timer == Alive))
+    }
     /// Takes one timer that is due, and stops it.
     #[inline]
     pub fn take_due(&mut self, now: Instant) -> Option<Timer> {
