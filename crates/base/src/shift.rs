@@ -237,12 +237,13 @@ impl<'a> Walk<'a> {
         (before == never && present == never) || (before != never && present != never && is_moved)
     }
 
-    /// A point in time that may have stayed the same if it is over.
+    /// A point in time that may have stayed the same if it was over: one of the recorded instant might have
+    /// been set before or after it.
     #[inline]
     pub fn past(&mut self, at: &mut Instant) {
         let (present, then) = (at.0, self.recorded.at);
         at.0 = self.value(present, |walk, before| {
-            (before == present && before <= then.0) || walk.moved(before, present)
+            (before == present && before < then.0) || walk.moved(before, present)
         });
     }
 

@@ -436,7 +436,9 @@ impl Connection {
             Validation::Keep => {}
             Validation::Restart => {
                 let idle = cx.now.since(self.last_sent);
-                if self.rtt.has_sample() && idle > self.rtt.rto() && self.stats.segments_sent > 0 {
+                let answer = idle > self.rtt.rto();
+                self.note(Timing::Idle { idle, answer });
+                if self.rtt.has_sample() && answer && self.stats.segments_sent > 0 {
                     let cwnd = self.cc.plan(&path).window.0;
                     let initial = Size(u64::from(self.config.initial_window) * self.mss());
                     let halved = self.cwnd_after_idle(cwnd, idle);
@@ -445,7 +447,7 @@ impl Connection {
             }
             Validation::Validate => {
                 let cwnd = self.cc.plan(&path).window;
-                if !self.usage.validated(cx.now, cwnd.0) && self.usage.expired(cx.now) {
+                if !self.usage.validated(cx.now, cwnd.0, true) && self.usage.expired(cx.now) {
                     let initial = u64::from(self.config.initial_window) * self.mss();
                     self.cc.on_restart(cx, &path, Size((cwnd.0 / 2).max(initial)));
                 }

@@ -394,8 +394,8 @@ impl Connection {
     #[inline]
     pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64, slow_start: bool) -> Limit {
         let used = self.usage.cwnd_limited(cwnd, slow_start);
-        let validated =
-            self.linux() || self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
+        let is_kept = self.linux() || self.config.validation != Validation::Validate;
+        let validated = is_kept || self.usage.validated(now, cwnd, used);
         match self.limits.current() {
             _ if used && validated => Limit::CongestionWindow,
             Limit::CongestionWindow => Limit::Application,

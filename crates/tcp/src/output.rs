@@ -14,6 +14,7 @@ use crate::scheme::Detection;
 use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
+use crate::told::Timing;
 use bentpipe_base::{
     Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
 };
@@ -197,7 +198,8 @@ impl Connection {
         }
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
-                self.timers.set(Timer::Persist, now + self.persist_interval());
+                let at = now + self.persist_interval();
+                self.timers.set(Timer::Persist, at);
             }
             Limit::Application | Limit::SendBuffer => self.rate.app_limited(path.in_flight.0),
             _ => {}
@@ -212,7 +214,8 @@ impl Connection {
     }
 
     /// Returns the time to the next window probe: an RTO, then doubled each time (RFC 9293, section 3.8.6.1).
-    fn persist_interval(&self) -> Duration {
+    fn persist_interval(&mut self) -> Duration {
+        self.note(Timing::Read);
         let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
         Duration(doubled).min(self.config.rto.max)
     }
@@ -268,7 +271,8 @@ impl Connection {
             let end = self.written.min(next + self.mss()).min(self.peer_right_edge).max(next + 1);
             return idle.then(|| self.send_now(cx, Some(end), 0));
         }
-        self.timers.set(Timer::Persist, cx.now + self.persist_interval());
+        let at = cx.now + self.persist_interval();
+        self.timers.set(Timer::Persist, at);
         self.board.renege_at_una();
         let packet = self.send_now(cx, idle.then_some(next + 1), 0);
         self.stop_retransmit_timer(cx.now);

@@ -134,6 +134,9 @@ impl Draw<'_> {
         };
         let stamps = self.chance(0.1);
         let validation = self.one(&["keep", "keep", "keep", "restart", "restart", "validate"]);
+        if validation == "validate" {
+            self.features.push("validation of the window");
+        }
         let ecn = self.feature("ECN", 0.25);
         let more = [
             self.one(&["", "", "", "send_buffer = \"20 kB\"\n"]),
