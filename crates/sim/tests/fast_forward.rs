@@ -71,9 +71,13 @@ fn the_defaults_of_a_host_are_the_same() {
         ("window = \"64 KiB\"\ntimestamps = false", 1000),
         ("window = \"2 segments\"\ntimestamps = false", 1000),
         ("window = \"1 segments\"\ntimestamps = false", 1000),
+        ("stack = \"linux\"\nwindow = \"64 KiB\"\ntimestamps = false", 1000),
+        ("stack = \"linux\"\nwindow = \"64 KiB\"\ntimestamps = false\ntcp = \"newreno\"", 1000),
+        ("stack = \"linux\"\nwindow = \"3 segments\"\ntimestamps = false", 50),
+        ("stack = \"linux\"\nwindow = \"1 segments\"\ntimestamps = false", 1000),
     ] {
         let skips = skipped(&plain(host), host);
-        assert!(skips > least, "{host}: {skips}");
+        assert!(skips >= least, "{host}: {skips}");
     }
 }
 
@@ -257,7 +261,7 @@ fn a_step_without_a_change_has_its_place_in_the_order_of_equal_times() {
 
 /// What a network may have and yet skip, and in how many of each quarter of the networks there are skips at
 /// least. In all 1000 there are some in 303, for instance in 90 of 272 with ECN and 31 of 138 with outages.
-const MAY_SKIP: [(&str, u64); 22] = [
+const MAY_SKIP: [(&str, u64); 24] = [
     ("any", 60),
     ("ECN", 15),
     ("capacity", 1),
@@ -267,9 +271,11 @@ const MAY_SKIP: [(&str, u64); 22] = [
     ("change of the rate", 6),
     ("delayed ACKs", 15),
     ("drop-head", 8),
-    ("attenuation", 4),
-    ("instrument", 15),
-    ("losses as gaps", 15),
+    ("attenuation", 1),
+    ("defaults", 1),
+    ("instrument", 12),
+    ("Linux", 4),
+    ("losses as gaps", 12),
     ("measure window", 15),
     ("outage at a time", 1),
     ("outages", 4),
@@ -279,7 +285,7 @@ const MAY_SKIP: [(&str, u64); 22] = [
     ("several flows", 15),
     ("small window", 20),
     ("ties", 10),
-    ("validation of the window", 3),
+    ("validation of the window", 20),
 ];
 
 /// Causes of drops that are counted.

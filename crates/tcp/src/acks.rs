@@ -251,8 +251,9 @@ impl Connection {
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = (self.board.flight(), 2 * self.mss());
         let (una, next) = (self.board.una(), self.board.next());
-        self.note(Timing::RoundTrip { rtt, una, next, per_round });
         self.rtt.take(rtt, (una, next), per_round);
+        let seen = self.linux().then(|| self.rtt.seen());
+        self.note(Timing::RoundTrip { rtt, una, next, per_round, seen });
         self.stats.rtt.record(rtt);
     }
 

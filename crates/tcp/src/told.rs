@@ -15,12 +15,14 @@
 mod parts;
 
 use crate::connection::{Connection, Round};
+use crate::rtt::{RttEstimator, SeenRtt};
 use crate::scheme::Detection;
 use crate::timers::Timer;
 use crate::usage::{Fullness, PipeAck, WindowUsage};
 use bentpipe_base::shift::{Skip, Walk};
 use bentpipe_base::{Duration, Instant};
-use parts::{Clock, Distance, Part as _, Place, Rounds};
+use parts::{Clock, Rounds};
+pub(crate) use parts::{Distance, Part, Place, visit};
 
 /// Most calls written down.
 const MOST_CALLS: usize = 1 << 15;
@@ -57,8 +59,8 @@ pub(crate) enum Use {
 /// What the estimator of the RTT and its timer are told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Timing {
-    /// A sample of the RTT.
-    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64) },
+    /// A sample of the RTT. If something else looks at the RTT, the sender has `seen` this afterwards.
+    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64), seen: Option<SeenRtt> },
     /// The retransmission timer restarts, or stops.
     Restart { now: Instant, stops: bool },
     /// Whether the sender was idle for longer than the RTO, and the answer.
@@ -162,7 +164,7 @@ impl Told {
         let Round { number, end } = &mut self.rounds.round;
         walk.count(number);
         walk.position(stream, end);
-        self.clock.rtt.moving(walk);
+        self.clock.rtt.moving(walk, stream);
         walk.time(&mut self.clock.retransmit);
     }
 
@@ -199,50 +201,26 @@ impl Connection {
 
     /// True if something else looks at the RTT.
     fn looks_at_rtt(&self) -> bool {
-        self.config.pacing || self.recovery.detection() == Detection::Rack
+        self.config.pacing || self.linux() || self.recovery.detection() == Detection::Rack
     }
 
     /// Visits what is only told to a sender of `stream`.
     pub(crate) fn shift_told(&mut self, walk: &mut Walk<'_>, stream: usize) {
         let mut told = self.told();
         self.rtt.shift_resting(walk);
-        if self.linux() {
-            // its estimator has a position, and more looks at it
-            told.values(walk, stream);
-            return self.put_back(told);
-        }
         if self.looks_at_rtt() {
-            self.rtt.moving(walk);
+            walk.same(&self.rtt.seen());
             walk.time(&mut told.clock.retransmit.clone());
         }
         let place = Place { una: self.board.una(), now: walk.now() };
-        let steps = |walk: &Walk<'_>| (walk.step(stream), walk.period());
-        match walk.skip() {
-            Skip::Record { calls } => {
-                told.values(walk, stream);
-                self.usage.calls = Calls(calls.then(Default::default));
-            }
-            Skip::Compare { most } => {
-                let is_alike = walk.try_values(VALUES, |walk| told.values(walk, stream));
-                match (&self.usage.calls.0, most) {
-                    _ if is_alike => {}
-                    (None, _) => walk.drifts(),
-                    (Some(calls), Some(most)) => {
-                        let n = self.told().replay(calls, place, steps(walk), most);
-                        walk.at_most(n);
-                    }
-                    (Some(_), None) => {}
-                }
-            }
-            Skip::Move(n) => {
-                told.values(walk, stream);
-                if let Some(calls) = &self.usage.calls.0 {
-                    told = self.told();
-                    told.replay(calls, place, steps(walk), n);
-                }
-                self.put_back(told);
-            }
+        let values = VALUES + if self.linux() { RttEstimator::LINUX_VALUES } else { 0 };
+        let each = |told: &mut Told, walk: &mut Walk<'_>| told.values(walk, stream);
+        let replay = |told: &mut Told, calls: &Box<Lists>, step, n| told.replay(calls, place, step, n);
+        visit(walk, stream, (&mut told, &mut self.usage.calls.0), (values, each), replay);
+        if matches!(walk.skip(), Skip::Move(_)) {
+            self.put_back(told);
         }
+        self.cc.shift_told(walk, stream, place.una);
     }
 }
 

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
-use super::parts::Part;
 use super::*;
 use crate::config::{RtoConfig, Stack};
-use crate::rtt::RttEstimator;
 use proptest::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
@@ -43,7 +41,13 @@ fn checked_repetition(mss: u64, window: u64, acks: &[u64], rtts: &[u64], checks:
         una += segments * mss;
         let rtt = MS * rtts[i % rtts.len()];
         let before = una + (window - segments) * mss;
-        calls.note(Timing::RoundTrip { rtt, una, next: before, per_round: (window * mss, 2 * mss) });
+        calls.note(Timing::RoundTrip {
+            rtt,
+            una,
+            next: before,
+            per_round: (window * mss, 2 * mss),
+            seen: None,
+        });
         calls.note(Timing::Restart { now, stops: i % 5 == 4 });
         if let Checks::Validated(cwnd) | Checks::Expired(cwnd) = checks {
             calls.note(Check::Validated { now, cwnd: cwnd * mss, answer: None });
@@ -62,7 +66,11 @@ fn checked_repetition(mss: u64, window: u64, acks: &[u64], rtts: &[u64], checks:
 }
 
 fn told(of: &Repetition, end: u64, until: u64, most_out: u64) -> Told {
-    let mut rtt = RttEstimator::new(Stack::Rfc, RtoConfig::default());
+    told_on(Stack::Rfc, of, end, until, most_out)
+}
+
+fn told_on(stack: Stack, of: &Repetition, end: u64, until: u64, most_out: u64) -> Told {
+    let mut rtt = RttEstimator::new(stack, RtoConfig::default());
     rtt.take(MS * 300, (0, 0), (1, 1));
     Told {
         rounds: Rounds {
@@ -116,7 +124,7 @@ fn one_by_one(told: &mut Told, of: &Repetition, k: u64) {
     }
     for call in &of.lists.timings {
         match *call {
-            Timing::RoundTrip { rtt, una, next, per_round } => {
+            Timing::RoundTrip { rtt, una, next, per_round, .. } => {
                 told.clock.rtt.take(rtt, (una + bytes, next + bytes), per_round);
             }
             Timing::Restart { now, stops } => {
@@ -144,11 +152,12 @@ proptest! {
             (0u64..100).prop_map(Checks::Validated),
             (0u64..100).prop_map(Checks::Expired),
         ],
+        stack in prop_oneof![Just(Stack::Rfc), Just(Stack::Linux)],
         n in 0u64..400,
     ) {
         let of = checked_repetition(mss, window, &acks, &rtts, checks);
         // the window was never full: its use is the largest
-        let mut at_once = told(&of, end, until, window * mss);
+        let mut at_once = told_on(stack, &of, end, until, window * mss);
         let mut plain = at_once.clone();
         prop_assert_eq!(at_once.replay(&of.lists, of.place, of.step, n), n);
         for k in 1..=n {
@@ -254,6 +263,37 @@ fn a_repetition_with_another_answer_is_not_skipped() {
         assert_eq!(before.replay(&of.lists.uses, of.place, of.step, expected), expected);
         assert_eq!(fullness, before, "{until}");
     }
+}
+
+/// Who looks at the RTT must see in each repetition what was seen in the first.
+#[test]
+fn an_rtt_that_others_see_is_the_same_each_time() {
+    let mut of = repetition(1000, 10, &[1; 10], &[300]);
+    let mut clock = told_on(Stack::Linux, &of, 500, 700, 10_000).clock;
+    // it rests at 300 ms, and 1 s above
+    assert_eq!(clock.replay(&of.lists.timings, of.place, of.step, 100), 100);
+    let rested = clock.rtt.clone();
+    for call in &mut of.lists.timings {
+        if let Timing::RoundTrip { seen, .. } = call {
+            *seen = Some(rested.seen());
+        }
+    }
+    let mut moved = of.step;
+    let n = 1_000_000_000;
+    (moved.0, moved.1) = (moved.0 * 100, moved.1 * 100);
+    let place = Place { una: of.place.una + moved.0, now: of.place.now + moved.1 };
+    for call in &mut of.lists.timings {
+        match call {
+            Timing::RoundTrip { una, next, .. } => (*una, *next) = (*una + moved.0, *next + moved.0),
+            Timing::Restart { now, .. } => *now += moved.1,
+            Timing::Idle { .. } | Timing::Read => {}
+        }
+    }
+    let (calls, step) = (&of.lists.timings, of.step);
+    assert_eq!(clock.clone().replay(calls, place, step, n), n);
+    // another round trip before, of which something is left
+    clock.rtt.take(MS * 340, (place.una, place.una + 10_000), (1, 1));
+    assert_eq!(clock.replay(calls, place, step, n), 0);
 }
 
 /// RFC 7661: pipeACK is at most ten segments, and does not validate a window of 30. When that has been so for

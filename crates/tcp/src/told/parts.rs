@@ -4,6 +4,7 @@ use super::{Check, RoundCalls, Timing, Use};
 use crate::connection::Round;
 use crate::rtt::RttEstimator;
 use crate::usage::{Fullness, PipeAck};
+use bentpipe_base::shift::{Skip, Walk};
 use bentpipe_base::{Duration, Instant};
 
 /// A place in stream and time.
@@ -63,6 +64,45 @@ pub(crate) trait Part: Clone {
             }
         }
         done
+    }
+}
+
+/// Visits a state of `count` values that is only told `calls`, which are written down if that is wanted.
+/// `replay` tells them again so many times, and returns how often the answers are the same.
+pub(crate) fn visit<T: Clone, C: Default>(
+    walk: &mut Walk<'_>,
+    stream: usize,
+    (state, calls): (&mut T, &mut Option<C>),
+    (count, values): (usize, impl Fn(&mut T, &mut Walk<'_>)),
+    replay: impl Fn(&mut T, &C, Distance, u64) -> u64,
+) {
+    let mut other = state.clone();
+    match walk.skip() {
+        Skip::Record { calls: are_wanted } => {
+            values(&mut other, walk);
+            *calls = are_wanted.then(Default::default);
+        }
+        Skip::Compare { most } => {
+            let is_alike = walk.try_values(count, |walk| values(&mut other, walk));
+            match (calls, most) {
+                _ if is_alike => {}
+                (None, _) => walk.drifts(),
+                (Some(calls), Some(most)) => {
+                    let step = (walk.step(stream), walk.period());
+                    walk.at_most(replay(&mut state.clone(), calls, step, most));
+                }
+                (Some(_), None) => {}
+            }
+        }
+        Skip::Move(n) => {
+            values(&mut other, walk);
+            match calls {
+                None => *state = other,
+                Some(calls) => {
+                    replay(state, calls, (walk.step(stream), walk.period()), n);
+                }
+            }
+        }
     }
 }
 
@@ -183,8 +223,12 @@ impl Part for Clock {
     fn tell(&mut self, calls: &[Timing], (bytes, time): Distance, end: Instant) -> bool {
         for call in calls {
             match *call {
-                Timing::RoundTrip { rtt, una, next, per_round } => {
+                Timing::RoundTrip { rtt, una, next, per_round, seen } => {
                     self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
+                    // who looks at it must see the same as in the first repetition, whenever that is
+                    if seen.is_some_and(|seen| seen != self.rtt.seen()) {
+                        return false;
+                    }
                 }
                 Timing::Restart { now, stops } => {
                     let now = now + time;
@@ -207,10 +251,11 @@ impl Part for Clock {
     fn is_like(&self, here: Place, other: &Self, there: Place, _: &[Timing]) -> bool {
         let ahead =
             |it: &Self, place: Place| it.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
-        ahead(self, here) == ahead(other, there) && self.rtt.is_like(&other.rtt)
+        ahead(self, here) == ahead(other, there) && self.rtt.is_like(here.una, &other.rtt, there.una)
     }
 
-    fn come_round(&mut self, _: &Self, _: u64, (_, time): Distance) {
+    fn come_round(&mut self, _: &Self, _: u64, (bytes, time): Distance) {
+        self.rtt.come_round(bytes);
         if self.retransmit != Instant::NEVER {
             self.retransmit += time;
         }
