@@ -257,11 +257,12 @@ impl Connection {
         self.stats.rtt.record(rtt);
     }
 
-    pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
+    pub(crate) fn rtt_of(&mut self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
         match digest.rtt_from {
             Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
             _ if self.negotiated.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
+                self.clock.chosen_at = now;
                 let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
                 // at least one tick of the timestamp clock; more than the largest RTO is a false echo
                 Some(rtt.max(Duration::from_millis(1))).filter(|rtt| *rtt <= self.config.rto.max)

@@ -15,9 +15,7 @@ use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
 use crate::told::Timing;
-use bentpipe_base::{
-    Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
-};
+use bentpipe_base::{Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader};
 
 /// Result of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -402,7 +400,7 @@ impl Connection {
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
-        packet.tcp.timestamps = self.timestamps(cx.now); // RFC 7323, section 3.2
+        self.stamp(&mut packet, cx.now); // RFC 7323, section 3.2
         packet.seal();
         Some(packet)
     }
@@ -466,8 +464,10 @@ impl Connection {
             self.clock.last_ack_sent = self.rcv.next();
         }
         if self.negotiated.timestamps || packet.tcp.timestamps.is_some() {
-            let echo = if flags.has(Flags::ACK) { self.clock.recent } else { 0 };
-            packet.tcp.timestamps = Some(Timestamps { value: self.timestamp(cx.now), echo });
+            let answers = flags.has(Flags::ACK);
+            let echo =
+                if answers { (self.clock.recent, self.clock.recent_phase) } else { Default::default() };
+            self.put_stamps(&mut packet, cx.now, echo);
         }
         packet.seal();
         packet
@@ -479,17 +479,5 @@ impl Connection {
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
         *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.negotiated)));
         header
-    }
-
-    /// Returns the timestamps of a segment with an acknowledgment, if both ends send them.
-    pub(crate) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
-        let stamps = Timestamps { value: self.timestamp(now), echo: self.clock.recent };
-        self.negotiated.timestamps.then_some(stamps)
-    }
-
-    /// Returns the time of our timestamp clock: milliseconds from a random start.
-    #[inline]
-    pub(crate) const fn timestamp(&self, now: Instant) -> u32 {
-        self.random_values.timestamp.wrapping_add((now.0 / 1_000_000) as u32)
     }
 }

@@ -215,8 +215,9 @@ impl Connection {
         let place = Place { una: self.board.una(), now: walk.now() };
         let values = VALUES + if self.linux() { RttEstimator::LINUX_VALUES } else { 0 };
         let each = |told: &mut Told, walk: &mut Walk<'_>| told.values(walk, stream);
-        let replay = |told: &mut Told, calls: &Box<Lists>, step, n| told.replay(calls, place, step, n);
-        visit(walk, stream, (&mut told, &mut self.usage.calls.0), (values, each), replay);
+        visit(walk, stream, (&mut told, &mut self.usage.calls.0), (values, each), |told, calls, step, n| {
+            told.replay(calls, place, step, n)
+        });
         if matches!(walk.skip(), Skip::Move(_)) {
             self.put_back(told);
         }
