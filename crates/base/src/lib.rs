@@ -35,8 +35,8 @@ pub use growth::push_back;
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
-    Addr, Body, Ecn, Flags, IpVersion, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader,
-    Timestamps, mix,
+    Addr, Body, Ecn, Flags, IpVersion, OtherOptions, Packet, Phase, Phases, Pkt, ProbeOption, Proto,
+    SackList, TcpHeader, Timestamps, mix,
 };
 pub use prefix::Prefix;
 pub use rng::{Purpose, Rng, RngSlot, fnv1a};

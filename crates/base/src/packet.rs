@@ -5,11 +5,13 @@
 //! receiver can still check that each byte arrives at its position. Packets are boxed: a hop moves 8 bytes.
 
 mod moved;
+mod stamps;
 
 use crate::seq::Seq;
 use crate::signal::Signal;
 use crate::time::Instant;
 use crate::units::{Dscp, Size};
+pub use stamps::{Phase, Phases, Timestamps};
 
 /// A boxed packet. Get one from [`crate::Cx::packet`] and return it with [`crate::Cx::recycle`].
 pub type Pkt = Box<Packet>;
@@ -66,15 +68,6 @@ impl Flags {
     pub const fn with(self, f: Self) -> Self {
         Self(self.0 | f.0)
     }
-}
-
-/// The timestamps option (RFC 7323, section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timestamps {
-    /// The sender's clock.
-    pub value: u32,
-    /// The peer's clock value, echoed.
-    pub echo: u32,
 }
 
 /// SACK blocks of one segment: at most four (RFC 2018, section 3), as `[left, right)` edges. They are boxed,
@@ -154,6 +147,8 @@ pub struct TcpHeader {
     pub mss: Option<u16>,
     /// Window scale shift count, on a SYN (RFC 7323, section 2).
     pub window_scale: Option<u8>,
+    /// What the timestamps leave out.
+    pub phases: Phases,
 }
 
 impl TcpHeader {

@@ -16,6 +16,7 @@
 //! move with the others, such as the end of a link's present state,
 //! is an end of what may be skipped (`horizon`, `deadline`).
 
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -237,12 +238,13 @@ impl<'a> Walk<'a> {
         (before == never && present == never) || (before != never && present != never && is_moved)
     }
 
-    /// A point in time that may have stayed the same if it is over.
+    /// A point in time that may have stayed the same if it was over: one of the recorded instant might have
+    /// been set before or after it.
     #[inline]
     pub fn past(&mut self, at: &mut Instant) {
         let (present, then) = (at.0, self.recorded.at);
         at.0 = self.value(present, |walk, before| {
-            (before == present && before <= then.0) || walk.moved(before, present)
+            (before == present && before < then.0) || walk.moved(before, present)
         });
     }
 
@@ -350,18 +352,6 @@ impl<'a> Walk<'a> {
             step != u64::MAX && present.wrapping_sub(before as u32) == step as u32
         });
         *seq = moved as u32;
-    }
-
-    /// A value of a clock that counts milliseconds.
-    #[inline]
-    pub fn stamp(&mut self, stamp: &mut u32) {
-        const MS: u64 = 1_000_000;
-        let present = *stamp;
-        let moved = self.value(u64::from(present), |walk, before| {
-            let period = walk.period().0;
-            period % MS == 0 && present.wrapping_sub(before as u32) == (period / MS) as u32
-        });
-        *stamp = moved as u32;
     }
 
     /// The position after the last byte written to a stream: it moves, or stays `left` bytes ahead of where

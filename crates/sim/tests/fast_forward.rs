@@ -53,6 +53,40 @@ fn a_window_over_a_satellite_is_the_same() {
     }
 }
 
+/// Two hosts and a link, and nothing more than `host` said about the hosts.
+fn plain(host: &str) -> Scenario {
+    let text = format!(
+        "schema = 1\ntitle = \"plain\"\nduration = \"$duration\"\n[parameters]\nduration = \"700 s\"\n\
+         [[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[host]\n{host}\n[[links]]\nname = \"sat\"\n\
+         from = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\ndelay = \"250 ms\"\nbuffer = \"100 packets\"\n\
+         [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    scenario(&text, &[])
+}
+
+/// What a host has if its file does not say otherwise does not forbid a skip.
+#[test]
+fn the_defaults_of_a_host_are_the_same() {
+    for (host, least) in [
+        ("window = \"64 KiB\"", 100),
+        ("window = \"64 KiB\"\ndelayed_ack = false", 1000),
+        ("window = \"1 segments\"", 1000),
+        ("stack = \"linux\"\nwindow = \"64 KiB\"", 30),
+        ("stack = \"linux\"\nwindow = \"7 segments\"", 50),
+        ("send_buffer = \"64 KiB\"\ntimestamps = false", 1000),
+        ("window = \"64 KiB\"\ntimestamps = false", 1000),
+        ("window = \"2 segments\"\ntimestamps = false", 1000),
+        ("window = \"1 segments\"\ntimestamps = false", 1000),
+        ("stack = \"linux\"\nwindow = \"64 KiB\"\ntimestamps = false", 1000),
+        ("stack = \"linux\"\nwindow = \"64 KiB\"\ntimestamps = false\ntcp = \"newreno\"", 1000),
+        ("stack = \"linux\"\nwindow = \"3 segments\"\ntimestamps = false", 50),
+        ("stack = \"linux\"\nwindow = \"1 segments\"\ntimestamps = false", 1000),
+    ] {
+        let skips = skipped(&plain(host), host);
+        assert!(skips >= least, "{host}: {skips}");
+    }
+}
+
 /// Between two losses that are drawn as gaps, rounds are skipped; nothing is if each packet is drawn for.
 #[test]
 fn a_window_with_losses_drawn_as_gaps_is_the_same() {
@@ -234,19 +268,22 @@ fn a_step_without_a_change_has_its_place_in_the_order_of_equal_times() {
 }
 
 /// What a network may have and yet skip, and in how many of each quarter of the networks there are skips at
-/// least. In all 1000 there are some in 303, for instance in 90 of 272 with ECN and 31 of 138 with outages.
-const MAY_SKIP: [(&str, u64); 21] = [
-    ("any", 60),
+/// least. In all 1000 there are some in 317, for instance in 27 of 198 with a host's defaults, 43 of 193 with
+/// Linux hosts and 62 of 325 with timestamps.
+const MAY_SKIP: [(&str, u64); 25] = [
+    ("any", 65),
     ("ECN", 15),
     ("capacity", 1),
     ("change of the buffer", 2),
     ("change of the delay", 2),
     ("change of the loss", 4),
     ("change of the rate", 6),
-    ("delayed ACKs", 15),
+    ("delayed ACKs", 25),
     ("drop-head", 8),
-    ("attenuation", 4),
-    ("instrument", 15),
+    ("attenuation", 1),
+    ("defaults", 5),
+    ("instrument", 14),
+    ("Linux", 6),
     ("losses as gaps", 15),
     ("measure window", 15),
     ("outage at a time", 1),
@@ -255,8 +292,10 @@ const MAY_SKIP: [(&str, u64); 21] = [
     ("reverse traffic", 8),
     ("series", 12),
     ("several flows", 15),
-    ("small window", 20),
-    ("ties", 10),
+    ("small window", 30),
+    ("ties", 12),
+    ("timestamps", 12),
+    ("validation of the window", 25),
 ];
 
 /// Causes of drops that are counted.

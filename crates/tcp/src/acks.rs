@@ -251,16 +251,18 @@ impl Connection {
     pub(crate) fn take_rtt_sample(&mut self, rtt: Duration) {
         let per_round = (self.board.flight(), 2 * self.mss());
         let (una, next) = (self.board.una(), self.board.next());
-        self.note(Timing::RoundTrip { rtt, una, next, per_round });
         self.rtt.take(rtt, (una, next), per_round);
+        let seen = self.linux().then(|| self.rtt.seen());
+        self.note(Timing::RoundTrip { rtt, una, next, per_round, seen });
         self.stats.rtt.record(rtt);
     }
 
-    pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
+    pub(crate) fn rtt_of(&mut self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
         match digest.rtt_from {
             Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
             _ if self.negotiated.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
+                self.clock.chosen_at = now;
                 let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
                 // at least one tick of the timestamp clock; more than the largest RTO is a false echo
                 Some(rtt.max(Duration::from_millis(1))).filter(|rtt| *rtt <= self.config.rto.max)
@@ -436,7 +438,9 @@ impl Connection {
             Validation::Keep => {}
             Validation::Restart => {
                 let idle = cx.now.since(self.last_sent);
-                if self.rtt.has_sample() && idle > self.rtt.rto() && self.stats.segments_sent > 0 {
+                let answer = idle > self.rtt.rto();
+                self.note(Timing::Idle { idle, answer });
+                if self.rtt.has_sample() && answer && self.stats.segments_sent > 0 {
                     let cwnd = self.cc.plan(&path).window.0;
                     let initial = Size(u64::from(self.config.initial_window) * self.mss());
                     let halved = self.cwnd_after_idle(cwnd, idle);
@@ -445,7 +449,7 @@ impl Connection {
             }
             Validation::Validate => {
                 let cwnd = self.cc.plan(&path).window;
-                if !self.usage.validated(cx.now, cwnd.0) && self.usage.expired(cx.now) {
+                if !self.usage.validated(cx.now, cwnd.0, true) && self.usage.expired(cx.now) {
                     let initial = u64::from(self.config.initial_window) * self.mss();
                     self.cc.on_restart(cx, &path, Size((cwnd.0 / 2).max(initial)));
                 }

@@ -26,6 +26,7 @@ use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
 use crate::signalling::End;
+use crate::stamps::TimestampClock;
 use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
 use crate::tso_linux::TsoBurst;
@@ -107,16 +108,6 @@ impl Round {
         }
         ended
     }
-}
-
-/// Timestamps (RFC 7323).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TimestampClock {
-    /// TS.Recent and when it was set.
-    pub(crate) recent: u32,
-    pub(crate) recent_at: Instant,
-    /// Last.ACK.sent.
-    pub(crate) last_ack_sent: u64,
 }
 
 /// What is due to be sent besides the stream, and counters of the sender.
@@ -393,8 +384,8 @@ impl Connection {
     #[inline]
     pub(crate) fn growth_limit_of(&mut self, now: Instant, cwnd: u64, slow_start: bool) -> Limit {
         let used = self.usage.cwnd_limited(cwnd, slow_start);
-        let validated =
-            self.linux() || self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
+        let is_kept = self.linux() || self.config.validation != Validation::Validate;
+        let validated = is_kept || self.usage.validated(now, cwnd, used);
         match self.limits.current() {
             _ if used && validated => Limit::CongestionWindow,
             Limit::CongestionWindow => Limit::Application,

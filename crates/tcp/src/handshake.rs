@@ -140,7 +140,7 @@ impl Connection {
         if let Some(ts) = syn.timestamps
             && self.negotiated.timestamps
         {
-            self.clock.recent = ts.value;
+            (self.clock.recent, self.clock.recent_phase) = (ts.value, syn.phases.value);
             self.clock.recent_at = now;
         }
         // RFC 7323, section 2.2: the window of a SYN is never scaled

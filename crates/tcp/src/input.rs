@@ -8,13 +8,11 @@ use crate::connection::Connection;
 use crate::handshake::reset_for;
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, ProbeOption, Timestamps};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, ProbeOption};
 
 /// RFC 5961, section 7: challenge ACKs per interval.
 const CHALLENGES: u32 = 10;
 const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
-/// RFC 7323, section 5.5: TS.Recent is not trusted after 24 days without a segment.
-const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Connection {
     /// Processes one segment that is addressed to this connection.
@@ -73,7 +71,7 @@ impl Connection {
         let position = self.rcv.position(h.seq);
         if self.negotiated.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
-                Some(ts) if self.paws_rejects(cx, ts) => {
+                Some(ts) if self.paws_rejects(cx, ts, h.phases.value) => {
                     // a copy that was overtaken by newer data has an old timestamp
                     self.take_old_text(cx, segment, position);
                     self.take_probe(segment);
@@ -132,23 +130,6 @@ impl Connection {
             self.rcv.ack_now();
         } else {
             self.challenge_ack(cx);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn paws_rejects(&self, cx: &Cx<'_>, ts: Timestamps) -> bool {
-        let older = (ts.value.wrapping_sub(self.clock.recent) as i32) < 0;
-        older && cx.now.since(self.clock.recent_at) < PAWS_IDLE
-    }
-
-    /// RFC 7323, section 4.3: takes TS.Recent from a segment at or below Last.ACK.sent.
-    #[inline]
-    pub(crate) fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
-        if let (Some(ts), true) = (segment.tcp.timestamps, self.negotiated.timestamps)
-            && left <= self.clock.last_ack_sent
-        {
-            self.clock.recent = ts.value;
-            self.clock.recent_at = cx.now;
         }
     }
 

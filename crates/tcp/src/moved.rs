@@ -3,7 +3,8 @@
 //! Only an open connection that repairs nothing and signals nothing: see [`bentpipe_base::shift`]. What
 //! changes most often comes first, since the first difference ends a comparison.
 
-use crate::connection::{Connection, SendFlags, TimestampClock};
+use crate::connection::{Connection, SendFlags};
+use crate::stamps::TimestampClock;
 use crate::state::{State, Stats};
 use bentpipe_base::shift::{Shift, Walk};
 
@@ -55,10 +56,11 @@ impl Connection {
     }
 
     fn shift_rest(&mut self, walk: &mut Walk<'_>, own: usize, peer: usize) {
-        let TimestampClock { recent, recent_at, last_ack_sent } = &mut self.clock;
+        let TimestampClock { recent, recent_phase, recent_at, last_ack_sent, chosen_at } = &mut self.clock;
         walk.position(peer, last_ack_sent);
         if self.negotiated.timestamps {
-            walk.stamp(recent);
+            walk.stamp(recent, recent_phase);
+            walk.choice(chosen_at);
             walk.time(recent_at);
         }
         walk.same(&(self.ecn.echo, self.ecn.send_cwr));

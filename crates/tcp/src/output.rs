@@ -14,9 +14,8 @@ use crate::scheme::Detection;
 use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
-use bentpipe_base::{
-    Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
-};
+use crate::told::Timing;
+use bentpipe_base::{Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader};
 
 /// Result of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +196,8 @@ impl Connection {
         }
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
-                self.timers.set(Timer::Persist, now + self.persist_interval());
+                let at = now + self.persist_interval();
+                self.timers.set(Timer::Persist, at);
             }
             Limit::Application | Limit::SendBuffer => self.rate.app_limited(path.in_flight.0),
             _ => {}
@@ -212,7 +212,8 @@ impl Connection {
     }
 
     /// Returns the time to the next window probe: an RTO, then doubled each time (RFC 9293, section 3.8.6.1).
-    fn persist_interval(&self) -> Duration {
+    fn persist_interval(&mut self) -> Duration {
+        self.note(Timing::Read);
         let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
         Duration(doubled).min(self.config.rto.max)
     }
@@ -268,7 +269,8 @@ impl Connection {
             let end = self.written.min(next + self.mss()).min(self.peer_right_edge).max(next + 1);
             return idle.then(|| self.send_now(cx, Some(end), 0));
         }
-        self.timers.set(Timer::Persist, cx.now + self.persist_interval());
+        let at = cx.now + self.persist_interval();
+        self.timers.set(Timer::Persist, at);
         self.board.renege_at_una();
         let packet = self.send_now(cx, idle.then_some(next + 1), 0);
         self.stop_retransmit_timer(cx.now);
@@ -398,7 +400,7 @@ impl Connection {
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
-        packet.tcp.timestamps = self.timestamps(cx.now); // RFC 7323, section 3.2
+        self.stamp(&mut packet, cx.now); // RFC 7323, section 3.2
         packet.seal();
         Some(packet)
     }
@@ -462,8 +464,10 @@ impl Connection {
             self.clock.last_ack_sent = self.rcv.next();
         }
         if self.negotiated.timestamps || packet.tcp.timestamps.is_some() {
-            let echo = if flags.has(Flags::ACK) { self.clock.recent } else { 0 };
-            packet.tcp.timestamps = Some(Timestamps { value: self.timestamp(cx.now), echo });
+            let answers = flags.has(Flags::ACK);
+            let echo =
+                if answers { (self.clock.recent, self.clock.recent_phase) } else { Default::default() };
+            self.put_stamps(&mut packet, cx.now, echo);
         }
         packet.seal();
         packet
@@ -475,17 +479,5 @@ impl Connection {
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
         *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.negotiated)));
         header
-    }
-
-    /// Returns the timestamps of a segment with an acknowledgment, if both ends send them.
-    pub(crate) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
-        let stamps = Timestamps { value: self.timestamp(now), echo: self.clock.recent };
-        self.negotiated.timestamps.then_some(stamps)
-    }
-
-    /// Returns the time of our timestamp clock: milliseconds from a random start.
-    #[inline]
-    pub(crate) const fn timestamp(&self, now: Instant) -> u32 {
-        self.random_values.timestamp.wrapping_add((now.0 / 1_000_000) as u32)
     }
 }

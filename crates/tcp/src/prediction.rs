@@ -63,7 +63,9 @@ impl Connection {
         {
             return false;
         }
-        if self.negotiated.timestamps && h.timestamps.is_none_or(|ts| self.paws_rejects(cx, ts)) {
+        if self.negotiated.timestamps
+            && h.timestamps.is_none_or(|ts| self.paws_rejects(cx, ts, h.phases.value))
+        {
             return false;
         }
         if segment.body.len == 0 { self.expected_ack(cx, segment) } else { self.expected_data(cx, segment) }
@@ -311,7 +313,7 @@ impl Connection {
         packet.tcp.window = window;
         packet.tcp.flags = if ends { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
         if self.negotiated.timestamps {
-            packet.tcp.timestamps = self.timestamps(cx.now);
+            self.stamp(&mut packet, cx.now);
         }
         packet.body = Body { off: start - 1, len };
         self.rcv.acked();

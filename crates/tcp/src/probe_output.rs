@@ -58,7 +58,7 @@ impl Connection {
         packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.readable(), self.mss());
         packet.tcp.probe = option;
         packet.body = Body { off: start - 1, len: (end - start) as u32 };
-        packet.tcp.timestamps = self.timestamps(cx.now);
+        self.stamp(&mut packet, cx.now);
         packet.seal();
         self.add_place(&mut packet);
         packet

@@ -11,6 +11,9 @@ use crate::rtt_linux::LinuxVariance;
 use bentpipe_base::Duration;
 use bentpipe_base::shift::Walk;
 
+/// What others look at, see [`RttEstimator::seen`].
+pub(crate) type SeenRtt = [Duration; 4];
+
 /// The estimator. Usable without a connection.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -31,19 +34,36 @@ impl RttEstimator {
         walk.same(&(self.backoff, self.min));
     }
 
-    /// Visits what they change until it rests.
-    pub(crate) fn moving(&self, walk: &mut Walk<'_>) {
-        let Self { config: _, srtt, rttvar, rto, backoff: _, min: _, latest, linux } = self;
-        walk.same(&[*srtt, *rttvar, *rto, *latest]);
-        if let Some(linux) = linux {
-            walk.same(linux);
+    /// Visits what they change until it rests, at a sender of `stream`.
+    pub(crate) fn moving(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        walk.same(&self.seen());
+        if let Some(linux) = &mut self.linux {
+            linux.shift(walk, stream);
         }
     }
 
-    /// True if both states are alike; not for Linux, whose state has a position.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let state = |rtt: &Self| (rtt.srtt, rtt.rttvar, rtt.rto, rtt.latest, rtt.backoff, rtt.min);
-        self.linux.is_none() && state(self) == state(other)
+    /// Number of values that [`Self::moving`] visits besides, for Linux.
+    pub(crate) const LINUX_VALUES: usize = 4;
+
+    /// Returns all that others look at: SRTT, RTTVAR, RTO and the last sample.
+    #[inline]
+    pub(crate) const fn seen(&self) -> SeenRtt {
+        [self.srtt, self.rttvar, self.rto, self.latest]
+    }
+
+    /// True if both states are alike, each relative to where data is acknowledged.
+    pub(crate) fn is_like(&self, una: u64, other: &Self, other_una: u64) -> bool {
+        let state = |it: &Self, una: u64| {
+            (it.seen(), it.backoff, it.min, it.linux.as_ref().map(|linux| linux.relative_to(una)))
+        };
+        state(self, una) == state(other, other_una)
+    }
+
+    /// The state has come round; its place in the stream is so many bytes further.
+    pub(crate) const fn come_round(&mut self, bytes: u64) {
+        if let Some(linux) = &mut self.linux {
+            linux.forward(bytes);
+        }
     }
 
     /// Creates the estimator of `stack`, without a sample.

@@ -9,7 +9,7 @@
 //!   for the sum.
 
 use bentpipe_base::Duration;
-use bentpipe_base::shift::Words;
+use bentpipe_base::shift::Walk;
 
 /// The deviation. All values are four times the mean deviation, in nanoseconds: what RFC 6298 calls 4 RTTVAR.
 #[derive(Clone, Debug)]
@@ -23,14 +23,24 @@ pub(crate) struct LinuxVariance {
     least: u64,
 }
 
-impl Words for LinuxVariance {
-    /// The end of the round trip is a position, so this repeats itself only while nothing is sent.
-    fn words(&self, each: &mut dyn FnMut(u64)) {
-        [self.deviation, self.largest, self.rttvar, self.round_end, self.least].words(each);
-    }
-}
-
 impl LinuxVariance {
+    /// Visits the state at a sender of `stream`.
+    pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
+        let Self { deviation, largest, rttvar, round_end, least: _ } = self;
+        walk.same(&[*deviation, *largest, *rttvar]);
+        walk.position(stream, round_end);
+    }
+
+    /// Returns the state relative to where data is acknowledged.
+    pub(crate) const fn relative_to(&self, una: u64) -> [u64; 4] {
+        [self.deviation, self.largest, self.rttvar, self.round_end.wrapping_sub(una)]
+    }
+
+    /// Moves the state by so many bytes.
+    pub(crate) const fn forward(&mut self, bytes: u64) {
+        self.round_end += bytes;
+    }
+
     /// Creates the deviation; `least` is the minimum RTO.
     pub(crate) const fn new(least: Duration) -> Self {
         Self { deviation: 0, largest: 0, rttvar: 0, round_end: 0, least: least.0 }

@@ -7,20 +7,27 @@
 //! expire, all three decide nothing: they are told what happens. So what they are told during one repetition
 //! is written down, and told again for each that is skipped, until their state relative to stream and time
 //! comes round too. A repetition in which they would answer otherwise than in the first is not skipped.
+//!
+//! With RFC 7661 a window is also validated by what is acknowledged in a round (pipeACK). Whether it is
+//! decides nothing unless the window is the limit; when it last was decides something only once nothing is
+//! outstanding. Both questions are written down too, the first with the answer only if that decides.
 
-use crate::config::Validation;
+mod parts;
+
 use crate::connection::{Connection, Round};
-use crate::rtt::RttEstimator;
+use crate::rtt::{RttEstimator, SeenRtt};
 use crate::scheme::Detection;
 use crate::timers::Timer;
 use crate::usage::{Fullness, PipeAck, WindowUsage};
 use bentpipe_base::shift::{Skip, Walk};
 use bentpipe_base::{Duration, Instant};
+use parts::{Clock, Rounds};
+pub(crate) use parts::{Distance, Part, Place, visit};
 
 /// Most calls written down.
 const MOST_CALLS: usize = 1 << 15;
 /// Number of values that [`Told::values`] visits.
-const VALUES: usize = 15;
+const VALUES: usize = 17;
 
 /// An acknowledgment: data up to `una` is acknowledged, and up to `next` sent.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +36,15 @@ pub(crate) struct Acked {
     pub(crate) next: u64,
     /// Bytes that it acknowledges; in a list, with those of all before.
     pub(crate) bytes: u64,
+}
+
+/// A question about the use of the window (RFC 7661), and its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Check {
+    /// Whether it is validated; no answer if that decides nothing.
+    Validated { now: Instant, cwnd: u64, answer: Option<bool> },
+    /// Whether it was not for too long.
+    Expired { now: Instant, answer: bool },
 }
 
 /// What the use of the window is told.
@@ -43,10 +59,14 @@ pub(crate) enum Use {
 /// What the estimator of the RTT and its timer are told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Timing {
-    /// A sample of the RTT.
-    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64) },
+    /// A sample of the RTT. If something else looks at the RTT, the sender has `seen` this afterwards.
+    RoundTrip { rtt: Duration, una: u64, next: u64, per_round: (u64, u64), seen: Option<SeenRtt> },
     /// The retransmission timer restarts, or stops.
     Restart { now: Instant, stops: bool },
+    /// Whether the sender was idle for longer than the RTO, and the answer.
+    Idle { idle: Duration, answer: bool },
+    /// Something else depends on the RTO.
+    Read,
 }
 
 /// The calls of a repetition, while they are written down: those of each part.
@@ -55,9 +75,16 @@ pub(crate) struct Calls(Option<Box<Lists>>);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
-    acked: Vec<Acked>,
+    rounds: RoundCalls,
     uses: Vec<Use>,
     timings: Vec<Timing>,
+}
+
+/// Acknowledgments, and questions, each with the number of acknowledgments before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundCalls {
+    acked: Vec<Acked>,
+    checks: Vec<(usize, Check)>,
 }
 
 impl Calls {
@@ -86,9 +113,18 @@ pub(crate) trait Call {
 
 impl Call for Acked {
     fn write_down(mut self, lists: &mut Lists) -> usize {
-        self.bytes += lists.acked.last().map_or(0, |last| last.bytes);
-        lists.acked.push(self);
-        lists.acked.len()
+        let acked = &mut lists.rounds.acked;
+        self.bytes += acked.last().map_or(0, |last| last.bytes);
+        acked.push(self);
+        acked.len()
+    }
+}
+
+impl Call for Check {
+    fn write_down(self, lists: &mut Lists) -> usize {
+        let RoundCalls { acked, checks } = &mut lists.rounds;
+        checks.push((acked.len(), self));
+        checks.len()
     }
 }
 
@@ -106,180 +142,12 @@ impl Call for Timing {
     }
 }
 
-/// A place in stream and time.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    una: u64,
-    now: Instant,
-}
-
-/// By how many bytes and how much time.
-type Distance = (u64, Duration);
-
-/// State that is only told what happens, and does not depend on the other parts. Each comes round on its
-/// own: with rounds of 127 segments, windows of 128 and repetitions of 193, all together would do so only
-/// after 16 256 repetitions.
-trait Part: Clone {
-    /// What it is told.
-    type Call;
-    /// Tells `calls`, all later by `by`; `end` is when they end. False if an answer is another one, or the
-    /// retransmission timer would expire.
-    fn tell(&mut self, calls: &[Self::Call], by: Distance, end: Instant) -> bool;
-    /// True if both states are alike, each relative to its place.
-    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool;
-    /// Since `known` the state has come round; it does so `cycles` times more, `by` in all.
-    fn come_round(&mut self, known: &Self, cycles: u64, by: Distance);
-
-    /// Tells `calls` for `n` repetitions, each a `step` later, from `place` on. Returns after how many an
-    /// answer would be another one, `n` if none; the state is that up to there.
-    fn replay(&mut self, calls: &[Self::Call], mut place: Place, (step, period): Distance, n: u64) -> u64 {
-        let mut done = 0;
-        // a state to compare with, replaced after 1, 2, 4, ... repetitions (Brent, BIT 20, 1980)
-        let (mut known, mut known_place, mut known_at, mut known_for) = (self.clone(), place, 0, 1);
-        let mut has_come_round = false;
-        while done < n {
-            let next = Place { una: place.una + step, now: place.now + period };
-            let before = self.clone();
-            if !self.tell(calls, ((done + 1) * step, period * (done + 1)), next.now) {
-                *self = before;
-                return done;
-            }
-            (done, place) = (done + 1, next);
-            if has_come_round {
-                continue;
-            }
-            if self.is_like(place, &known, known_place) {
-                // come round: whole cycles change only counts, positions and times
-                let length = done - known_at;
-                let cycles = (n - done) / length;
-                let (bytes, time) = (step * length * cycles, period * (length * cycles));
-                self.come_round(&known, cycles, (bytes, time));
-                done += length * cycles;
-                place = Place { una: place.una + bytes, now: place.now + time };
-                has_come_round = true;
-            } else if done - known_at >= known_for {
-                (known, known_place, known_at) = (self.clone(), place, done);
-                known_for *= 2;
-            }
-        }
-        done
-    }
-}
-
-/// Rounds, and what is acknowledged in each.
-#[derive(Clone, Copy, Debug)]
-struct Rounds {
-    round: Round,
-    pipe: PipeAck,
-}
-
-impl Part for Rounds {
-    type Call = Acked;
-
-    /// The same as an acknowledgment at a time: those up to the end of each round are taken together, since
-    /// `una` never becomes smaller.
-    fn tell(&mut self, calls: &[Acked], (by, _): Distance, _: Instant) -> bool {
-        let (mut at, mut taken) = (0, 0);
-        while at < calls.len() {
-            let end = self.round.end.saturating_sub(by);
-            at += calls[at..].partition_point(|call| call.una < end);
-            let is_end = at < calls.len();
-            let last = calls[at.min(calls.len() - 1)];
-            if is_end {
-                self.round.advance(last.una + by, last.next + by);
-                at += 1;
-            }
-            self.pipe.on_ack(last.bytes - taken, is_end);
-            taken = last.bytes;
-        }
-        true
-    }
-
-    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
-        let state =
-            |it: &Self, una: u64| (it.round.end.wrapping_sub(una), it.pipe.samples, it.pipe.round_acked);
-        state(self, here.una) == state(other, there.una)
-    }
-
-    fn come_round(&mut self, known: &Self, cycles: u64, (bytes, _): Distance) {
-        self.round.number += (self.round.number - known.round.number) * cycles;
-        self.round.end += bytes;
-        let rounds = u64::from(self.pipe.rounds.wrapping_sub(known.pipe.rounds));
-        self.pipe.rounds = self.pipe.rounds.wrapping_add((rounds * cycles) as u32);
-    }
-}
-
-impl Part for Fullness {
-    type Call = Use;
-
-    fn tell(&mut self, calls: &[Use], (bytes, _): Distance, _: Instant) -> bool {
-        calls.iter().all(|call| match *call {
-            Use::Sent { una, next, in_flight, full } => {
-                self.after_send(una + bytes, next + bytes, in_flight, full);
-                true
-            }
-            Use::Limited { cwnd, slow_start, answer } => self.cwnd_limited(cwnd, slow_start) == answer,
-        })
-    }
-
-    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
-        let state = |it: &Self, una: u64| (it.limited, it.most_out, it.until.wrapping_sub(una));
-        state(self, here.una) == state(other, there.una)
-    }
-
-    fn come_round(&mut self, _: &Self, _: u64, (bytes, _): Distance) {
-        self.until += bytes;
-    }
-}
-
-/// The estimator of the RTT, and the timer that follows from it.
-#[derive(Clone, Debug)]
-struct Clock {
-    rtt: RttEstimator,
-    retransmit: Instant,
-}
-
-impl Part for Clock {
-    type Call = Timing;
-
-    fn tell(&mut self, calls: &[Timing], (bytes, time): Distance, end: Instant) -> bool {
-        for call in calls {
-            match *call {
-                Timing::RoundTrip { rtt, una, next, per_round } => {
-                    self.rtt.take(rtt, (una + bytes, next + bytes), per_round);
-                }
-                Timing::Restart { now, stops } => {
-                    let now = now + time;
-                    if self.retransmit <= now {
-                        return false;
-                    }
-                    self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
-                }
-            }
-        }
-        self.retransmit > end
-    }
-
-    fn is_like(&self, here: Place, other: &Self, there: Place) -> bool {
-        let ahead =
-            |it: &Self, place: Place| it.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
-        ahead(self, here) == ahead(other, there) && self.rtt.is_like(&other.rtt)
-    }
-
-    fn come_round(&mut self, _: &Self, _: u64, (_, time): Distance) {
-        if self.retransmit != Instant::NEVER {
-            self.retransmit += time;
-        }
-    }
-}
-
 /// The state of what is only told.
 #[derive(Clone, Debug)]
 struct Told {
     rounds: Rounds,
     fullness: Fullness,
     clock: Clock,
-    validated_at: Instant,
 }
 
 impl Told {
@@ -287,13 +155,16 @@ impl Told {
         let Fullness { limited, most_out, until } = &mut self.fullness;
         walk.same(&(*limited, *most_out));
         walk.position(stream, until);
-        let PipeAck { samples, round_acked, rounds } = &mut self.rounds.pipe;
+        let PipeAck { samples, round_acked, rounds, validated_at, asked } = &mut self.rounds.pipe;
         walk.same(&(*samples, *round_acked));
         walk.count_u32(rounds);
+        // decides nothing while nobody asks: see the part
+        walk.past(validated_at);
+        walk.same(asked);
         let Round { number, end } = &mut self.rounds.round;
         walk.count(number);
         walk.position(stream, end);
-        self.clock.rtt.moving(walk);
+        self.clock.rtt.moving(walk, stream);
         walk.time(&mut self.clock.retransmit);
     }
 
@@ -302,7 +173,7 @@ impl Told {
     fn replay(&mut self, calls: &Lists, place: Place, step: Distance, n: u64) -> u64 {
         let n = self.clock.replay(&calls.timings, place, step, n);
         let n = self.fullness.replay(&calls.uses, place, step, n);
-        self.rounds.replay(&calls.acked, place, step, n)
+        self.rounds.replay(&calls.rounds, place, step, n)
     }
 }
 
@@ -315,78 +186,42 @@ impl Connection {
 
     fn told(&self) -> Told {
         let retransmit = self.timers.at(Timer::Retransmit).unwrap_or(Instant::NEVER);
-        let WindowUsage { fullness, pipe, validated_at, calls: _ } = self.usage;
+        let WindowUsage { fullness, pipe, calls: _ } = self.usage;
         let rounds = Rounds { round: self.round, pipe };
-        Told { rounds, fullness, clock: Clock { rtt: self.rtt.clone(), retransmit }, validated_at }
+        Told { rounds, fullness, clock: Clock { rtt: self.rtt.clone(), retransmit } }
     }
 
     fn put_back(&mut self, told: Told) {
-        let Told { rounds, fullness, clock, validated_at } = told;
+        let Told { rounds, fullness, clock } = told;
         self.round = rounds.round;
-        (self.usage.fullness, self.usage.pipe, self.usage.validated_at) =
-            (fullness, rounds.pipe, validated_at);
+        (self.usage.fullness, self.usage.pipe) = (fullness, rounds.pipe);
         self.rtt = clock.rtt;
         self.timers.set(Timer::Retransmit, clock.retransmit);
     }
 
-    /// True if something else looks at rounds.
-    fn looks_at_rounds(&self) -> bool {
-        self.linux() || self.config.validation == Validation::Validate
-    }
-
     /// True if something else looks at the RTT.
     fn looks_at_rtt(&self) -> bool {
-        self.config.pacing || self.recovery.detection() == Detection::Rack
+        self.config.pacing || self.linux() || self.recovery.detection() == Detection::Rack
     }
 
     /// Visits what is only told to a sender of `stream`.
     pub(crate) fn shift_told(&mut self, walk: &mut Walk<'_>, stream: usize) {
         let mut told = self.told();
         self.rtt.shift_resting(walk);
-        if self.looks_at_rounds() {
-            if self.config.validation == Validation::Validate {
-                walk.time(&mut told.validated_at);
-            } else {
-                walk.past(&mut told.validated_at);
-            }
-            told.values(walk, stream);
-            return self.put_back(told);
-        }
-        walk.past(&mut told.validated_at);
         if self.looks_at_rtt() {
-            self.rtt.moving(walk);
+            walk.same(&self.rtt.seen());
             walk.time(&mut told.clock.retransmit.clone());
         }
         let place = Place { una: self.board.una(), now: walk.now() };
-        let steps = |walk: &Walk<'_>| (walk.step(stream), walk.period());
-        match walk.skip() {
-            Skip::Record { calls } => {
-                told.values(walk, stream);
-                self.usage.calls = Calls(calls.then(Default::default));
-            }
-            Skip::Compare { most } => {
-                let is_alike = walk.try_values(VALUES, |walk| told.values(walk, stream));
-                match (&self.usage.calls.0, most) {
-                    _ if is_alike => {}
-                    (None, _) => walk.drifts(),
-                    (Some(calls), Some(most)) => {
-                        let n = self.told().replay(calls, place, steps(walk), most);
-                        walk.at_most(n);
-                    }
-                    (Some(_), None) => {}
-                }
-            }
-            Skip::Move(n) => {
-                told.values(walk, stream);
-                if let Some(calls) = &self.usage.calls.0 {
-                    let validated_at = told.validated_at;
-                    told = self.told();
-                    told.validated_at = validated_at;
-                    told.replay(calls, place, steps(walk), n);
-                }
-                self.put_back(told);
-            }
+        let values = VALUES + if self.linux() { RttEstimator::LINUX_VALUES } else { 0 };
+        let each = |told: &mut Told, walk: &mut Walk<'_>| told.values(walk, stream);
+        visit(walk, stream, (&mut told, &mut self.usage.calls.0), (values, each), |told, calls, step, n| {
+            told.replay(calls, place, step, n)
+        });
+        if matches!(walk.skip(), Skip::Move(_)) {
+            self.put_back(told);
         }
+        self.cc.shift_told(walk, stream, place.una);
     }
 }
 

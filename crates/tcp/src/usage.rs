@@ -9,7 +9,7 @@
 //!
 //! And RFC 5681, section 4.1, with `Validation::Restart`: idle for an RTO, restart from the initial window.
 
-use crate::told::{Calls, Use};
+use crate::told::{Calls, Check, Use};
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 7661, section 4.4.3: the non-validated period.
@@ -22,8 +22,6 @@ const PIPE_ACK_ROUNDS: usize = 3;
 pub struct WindowUsage {
     pub(crate) fullness: Fullness,
     pub(crate) pipe: PipeAck,
-    /// When the window was last validated.
-    pub(crate) validated_at: Instant,
     /// What the sender is told, while that is written down for fast-forward.
     pub(crate) calls: Calls,
 }
@@ -42,6 +40,10 @@ pub(crate) struct PipeAck {
     pub(crate) samples: [u64; PIPE_ACK_ROUNDS],
     pub(crate) round_acked: u64,
     pub(crate) rounds: u32,
+    /// When the window was last validated.
+    pub(crate) validated_at: Instant,
+    /// How often it was asked whether that is too long ago.
+    pub(crate) asked: u32,
 }
 
 impl Fullness {
@@ -71,6 +73,27 @@ impl PipeAck {
             self.rounds += 1;
         }
     }
+
+    /// See [`WindowUsage::validated`].
+    #[inline]
+    pub(crate) fn validated(&mut self, now: Instant, cwnd: u64) -> bool {
+        let pipe_ack = self.samples.into_iter().fold(self.round_acked, u64::max);
+        let is_valid = self.rounds == 0 || pipe_ack >= cwnd / 2;
+        if is_valid {
+            self.validated_at = now;
+        }
+        is_valid
+    }
+
+    /// See [`WindowUsage::expired`].
+    pub(crate) fn expired(&mut self, now: Instant) -> bool {
+        self.asked = self.asked.wrapping_add(1);
+        let has_expired = now.since(self.validated_at) >= NON_VALIDATED_PERIOD;
+        if has_expired {
+            self.validated_at = now;
+        }
+        has_expired
+    }
 }
 
 impl WindowUsage {
@@ -95,24 +118,19 @@ impl WindowUsage {
         answer
     }
 
-    /// RFC 7661, section 4.3: true in the validated phase, and until pipeACK is defined.
+    /// RFC 7661, section 4.3: true in the validated phase, and until pipeACK is defined. `decides` says
+    /// whether anything depends on the answer.
     #[inline]
-    pub fn validated(&mut self, now: Instant, cwnd: u64) -> bool {
-        let PipeAck { samples, round_acked, rounds } = self.pipe;
-        let pipe_ack = samples.into_iter().fold(round_acked, u64::max);
-        let valid = rounds == 0 || pipe_ack >= cwnd / 2;
-        if valid {
-            self.validated_at = now;
-        }
-        valid
+    pub fn validated(&mut self, now: Instant, cwnd: u64, decides: bool) -> bool {
+        let answer = self.pipe.validated(now, cwnd);
+        self.calls.note(Check::Validated { now, cwnd, answer: decides.then_some(answer) });
+        answer
     }
 
     /// True if the window stayed unvalidated too long; the period then restarts at `now`.
     pub fn expired(&mut self, now: Instant) -> bool {
-        let expired = now.since(self.validated_at) >= NON_VALIDATED_PERIOD;
-        if expired {
-            self.validated_at = now;
-        }
-        expired
+        let answer = self.pipe.expired(now);
+        self.calls.note(Check::Expired { now, answer });
+        answer
     }
 }

@@ -38,15 +38,21 @@ pub struct ReceiveWindow {
 impl ReceiveWindow {
     /// Visits the state of the window that bounds `stream`.
     pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, stream: usize) {
-        let Self { buffer, max_advertised, max, auto, scale, wished, edge, announced, .. } = self;
-        walk.same(&[*buffer, *max_advertised, *max, *wished, *announced]);
+        let Self { buffer, max_advertised, max, auto, scale, edge, announced, .. } = self;
+        walk.same(&[*buffer, *max_advertised, *max, *announced]);
         walk.same(&(*auto, *scale));
         walk.position(stream, edge);
-        walk.past(&mut self.round_began);
-        walk.same(&(self.round_read, self.rtt, self.last_echo.is_some()));
-        if let Some(echo) = &mut self.last_echo {
-            walk.stamp(echo);
+        if *auto && *buffer < *max {
+            let Self { wished, round_began, round_read, rtt, last_echo, .. } = self;
+            walk.past(round_began);
+            walk.same(&(*round_read, *rtt, *wished));
+            walk.same(&last_echo.is_some());
+            if let Some(echo) = last_echo {
+                walk.coarse_stamp(echo);
+            }
         }
+        // a fixed buffer, or the largest, stays as it is; only a driver with real packets can allow a larger
+        // one. So what right-sizing has measured decides nothing, and no report tells of it
     }
 }
 

@@ -14,8 +14,19 @@ impl Shift for Packet {
         let Self { ecn, priority, segment, other_options, tcp, body: Body { off, len }, signal, .. } = self;
         walk.same(&(*ecn as u8, *priority, *segment));
         walk.expect(signal.is_none() && other_options.len == 0, "a packet that signals");
-        let TcpHeader { seq, ack, window, flags, mss, window_scale, sack_permitted, timestamps, sack, probe } =
-            tcp;
+        let TcpHeader {
+            seq,
+            ack,
+            window,
+            flags,
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            sack,
+            probe,
+            phases,
+        } = tcp;
         walk.wire_position(ahead, &mut seq.0);
         walk.wire_position(back, &mut ack.0);
         walk.position(ahead, off);
@@ -24,8 +35,8 @@ impl Shift for Packet {
         walk.expect(sack.is_empty() && *probe == super::ProbeOption::None, "an acknowledgment of a loss");
         walk.same(&timestamps.is_some());
         if let Some(stamps) = timestamps {
-            walk.stamp(&mut stamps.value);
-            walk.stamp(&mut stamps.echo);
+            walk.stamp(&mut stamps.value, &mut phases.value);
+            walk.stamp(&mut stamps.echo, &mut phases.echo);
         }
     }
 }

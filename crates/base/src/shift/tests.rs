@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
 use super::*;
+use crate::packet::Phase;
 use proptest::prelude::*;
 
-const PERIOD: Duration = Duration(7_000_000);
+const PERIOD: Duration = Duration(7_300_001);
 const OWN: Stream = (Addr(1), 10, Addr(2), 20);
 const PEER: Stream = (Addr(2), 20, Addr(1), 10);
 
@@ -27,7 +28,8 @@ struct Machine {
     passed: u64,
     seq: u32,
     ack: u32,
-    stamp: u32,
+    stamp: (u32, Phase),
+    chosen: Instant,
     written: u64,
     unwritten: u64,
     gap: u64,
@@ -62,7 +64,8 @@ impl Machine {
             passed: 0,
             seq: u32::MAX - 4000,
             ack: 55,
-            stamp: u32::MAX - 20,
+            stamp: (u32::MAX - 20, Phase::of(Instant(999_999))),
+            chosen: Instant(5),
             written: 1 << 60,
             unwritten: 1 << 50,
             gap: 1 << 40,
@@ -85,7 +88,9 @@ impl Machine {
         self.recover += STEP;
         self.seq = self.seq.wrapping_add(STEP as u32);
         self.ack = self.ack.wrapping_add(BACK as u32);
-        self.stamp = self.stamp.wrapping_add((PERIOD.0 / 1_000_000) as u32);
+        let (stamp, phase) = self.stamp;
+        let ns = PERIOD.0 + u64::from(phase.ns());
+        self.stamp = (stamp.wrapping_add((ns / 1_000_000) as u32), Phase::of(Instant(ns)));
         self.unwritten -= STEP;
         self.gap -= PACKETS;
     }
@@ -116,7 +121,8 @@ impl Shift for Machine {
         walk.mark(own, &mut self.passed);
         walk.wire_position(own, &mut self.seq);
         walk.wire_position(peer, &mut self.ack);
-        walk.stamp(&mut self.stamp);
+        walk.stamp(&mut self.stamp.0, &mut self.stamp.1);
+        walk.choice(&mut self.chosen);
         let left = self.left();
         walk.written(own, &mut self.written, left);
         walk.unwritten(own, &mut self.unwritten);
@@ -228,7 +234,7 @@ fn another_value_is_no_repetition() {
     let before = Machine::new();
     let mut after = before.clone();
     after.repeat();
-    let wrong: [Change; 22] = [
+    let wrong: [Change; 24] = [
         ("another value", |m| m.fixed.0 += 1),
         ("another bit of a floating-point value", |m| m.fixed.1 = f64::from_bits(m.fixed.1.to_bits() + 1)),
         ("a time too early", |m| m.next = Instant(m.next.0 - 1)),
@@ -243,7 +249,9 @@ fn another_value_is_no_repetition() {
         ("a mark that begins", |m| m.passed = 1),
         ("a position on the wire", |m| m.seq = m.seq.wrapping_add(1)),
         ("the position of the other stream", |m| m.ack = m.ack.wrapping_sub(1)),
-        ("a stamp", |m| m.stamp = m.stamp.wrapping_add(1)),
+        ("a stamp", |m| m.stamp.0 = m.stamp.0.wrapping_add(1)),
+        ("what a stamp leaves out", |m| m.stamp.1 = Phase::of(Instant(u64::from(m.stamp.1.ns()) + 1))),
+        ("something that milliseconds have decided", |m| m.chosen += PERIOD),
         ("written in part", |m| m.written += 1),
         ("another amount to be written", |m| m.unwritten += 1),
         ("a new gap", |m| m.gap += 2 * PACKETS),
@@ -287,17 +295,44 @@ fn sums_and_what_is_over_may_be_anything() {
     }
 }
 
-/// A stamp counts milliseconds: it repeats itself only with a period of whole ones.
+/// Of a stamp without what it leaves out, and of what milliseconds decide, nothing is known unless a period
+/// has whole ones.
 #[test]
-fn a_stamp_needs_a_period_of_whole_milliseconds() {
+fn milliseconds_repeat_themselves_with_periods_of_whole_ones() {
     let mut recorded = Recorded::default();
+    let allowed = |recorded: &mut Recorded, period: u64, visit: &dyn Fn(&mut Walk<'_>, u32)| {
+        visit(&mut Walk::record(recorded, Instant(50), false), 10);
+        let mut walk = Walk::compare(recorded, Instant(50 + period), None);
+        visit(&mut walk, 17);
+        walk.repetitions(FAR) > 0
+    };
     for (period, repeats) in [(7_000_000, true), (7_000_001, false), (6_999_999, false)] {
-        let mut stamp = 10;
-        Walk::record(&mut recorded, Instant(50), false).stamp(&mut stamp);
-        let mut walk = Walk::compare(&mut recorded, Instant(50 + period), None);
-        walk.stamp(&mut 17);
-        assert_eq!(walk.repetitions(FAR) > 0, repeats, "{period}");
+        assert_eq!(
+            allowed(&mut recorded, period, &|walk, mut n| walk.coarse_stamp(&mut n)),
+            repeats,
+            "{period}"
+        );
+        let choice = |walk: &mut Walk<'_>, _: u32| walk.choice(&mut Instant(walk.now().0 - 7));
+        assert_eq!(allowed(&mut recorded, period, &choice), repeats, "{period}");
+        assert!(
+            allowed(&mut recorded, period, &|walk, _| walk.choice(&mut Instant(5))),
+            "it decided nothing"
+        );
+        assert!(!allowed(&mut recorded, period, &|walk, _| walk.choice(&mut Instant(50))), "before or after");
     }
+    // a clock that comes round, within a repetition and often
+    let mut recorded = Recorded::default();
+    let (mut stamp, mut phase) = (u32::MAX, Phase::of(Instant(700_000)));
+    Walk::record(&mut recorded, Instant(50), false).stamp(&mut stamp, &mut phase);
+    let period = 1_500_000;
+    (stamp, phase) = (1, Phase::of(Instant(200_000)));
+    let mut walk = Walk::compare(&mut recorded, Instant(50 + period), None);
+    walk.stamp(&mut stamp, &mut phase);
+    assert!(walk.repetitions(FAR) > 0);
+    let n = (1 << 33) - 1;
+    Walk::forward(&mut recorded, Instant(50 + period), n).stamp(&mut stamp, &mut phase);
+    // 3 * 2^32 ms less a period
+    assert_eq!((stamp, phase.ns()), (u32::MAX, 700_000));
 }
 
 /// The state of a link that has ended without a change: no repetition, but the next may be one.

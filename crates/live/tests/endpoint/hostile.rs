@@ -2,7 +2,7 @@
 
 use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
 use crate::talk::Content;
-use bentpipe_base::Timestamps;
+use bentpipe_base::{Phases, Timestamps};
 use bentpipe_base::{
     Dscp, Duration, Ecn, Flags, Instant, ProbeOption, Purpose, Rng, SackList, Seq, Size, TcpHeader,
 };
@@ -91,6 +91,7 @@ fn header(rng: &mut Rng, known: &Known) -> TcpHeader {
             rng,
             &[ProbeOption::None, ProbeOption::Permitted, ProbeOption::Probe(7), ProbeOption::Echo(7)],
         ),
+        phases: Phases::default(),
     }
 }
 

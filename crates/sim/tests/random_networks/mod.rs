@@ -123,7 +123,18 @@ impl Draw<'_> {
 
     fn host(&mut self, scale: &Scale) -> String {
         let harsh = if scale.is_calm { 0.0 } else { 1.0 };
-        let stack = if self.chance(0.4 * harsh) { "linux" } else { "rfc" };
+        let stack = if self.feature("Linux", 0.2) { "linux" } else { "rfc" };
+        let (window, segment) = (scale.window, scale.segment);
+        let sizes = format!(
+            "[host]\nstack = \"{stack}\"\nwindow = \"{window} segments\"\nsegment = \"{segment} B\"\n"
+        );
+        if self.feature("defaults", 0.2) {
+            self.features.extend(["delayed ACKs", "timestamps"]);
+            if stack == "rfc" {
+                self.features.push("validation of the window");
+            }
+            return sizes;
+        }
         // not all schemes are modelled as in Linux
         let others = if stack == "rfc" && !scale.is_calm { "vegas" } else { "sack" };
         let tcp = self.one(&["newreno", "sack", "reno", "cubic", "newreno", others]);
@@ -132,8 +143,11 @@ impl Draw<'_> {
         } else {
             "false"
         };
-        let stamps = self.chance(0.1);
-        let validation = self.one(&["keep", "keep", "keep", "restart", "restart", "validate"]);
+        let stamps = self.feature("timestamps", 0.15);
+        let validation = self.one(&["keep", "keep", "restart", "restart", "validate", "validate"]);
+        if validation == "validate" {
+            self.features.push("validation of the window");
+        }
         let ecn = self.feature("ECN", 0.25);
         let more = [
             self.one(&["", "", "", "send_buffer = \"20 kB\"\n"]),
@@ -142,10 +156,8 @@ impl Draw<'_> {
             if self.chance(0.1 * harsh) { "jitter = \"1 ms\"\n" } else { "" },
         ];
         format!(
-            "[host]\nstack = \"{stack}\"\ntcp = \"{tcp}\"\nwindow = \"{} segments\"\nsegment = \"{} B\"\n\
-             delayed_ack = {acks}\ntimestamps = {stamps}\nvalidation = \"{validation}\"\necn = {ecn}\n{}",
-            scale.window,
-            scale.segment,
+            "{sizes}tcp = \"{tcp}\"\ndelayed_ack = {acks}\ntimestamps = {stamps}\n\
+             validation = \"{validation}\"\necn = {ecn}\n{}",
             more.concat()
         )
     }

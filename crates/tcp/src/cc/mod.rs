@@ -321,6 +321,9 @@ pub trait CongestionControl: Debug + Send {
     fn shift(&mut self, walk: &mut Walk<'_>) {
         walk.refuse("a scheme that cannot be skipped");
     }
+    /// The same for what the scheme is only told while its state repeats itself (`told.rs`), at a sender of
+    /// `stream` that has acknowledged data up to `una`.
+    fn shift_told(&mut self, _walk: &mut Walk<'_>, _stream: usize, _una: u64) {}
     /// Returns the slow-start threshold; `None` if unlimited or unknown.
     fn ssthresh(&self) -> Option<Size> {
         None

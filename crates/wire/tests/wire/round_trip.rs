@@ -1,7 +1,7 @@
 //! Converts values to bytes and back, and compares with etherparse.
 
 use crate::oracle;
-use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
+use bentpipe_base::{Dscp, Ecn, Flags, Phases, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use bentpipe_wire::{AddressPair, Fault, Layout, Segment, emit, parse};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
@@ -45,7 +45,19 @@ pub(crate) fn tcp() -> impl Strategy<Value = TcpHeader> {
                 Some((true, number)) => ProbeOption::Echo(number),
                 Some((false, number)) => ProbeOption::Probe(number),
             };
-            TcpHeader { seq, ack, window, flags, mss, window_scale, sack_permitted, timestamps, sack, probe }
+            TcpHeader {
+                seq,
+                ack,
+                window,
+                flags,
+                mss,
+                window_scale,
+                sack_permitted,
+                timestamps,
+                sack,
+                probe,
+                phases: Phases::default(),
+            }
         },
     )
 }

@@ -22,6 +22,7 @@ use super::hystart::{AckInput, Hystart};
 use crate::cc::cubic::CubicParams;
 use crate::cc::standard::delegate_to_window;
 use crate::cc::{Ack, CongestionControl, Loss, LossCause, Path, SentSegment};
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
 /// Scale of the fixed-point values of beta and C.
@@ -69,6 +70,8 @@ pub struct LinuxCubic {
     rate: u32,
     computed: (u32, u64),
     last_sent: Instant,
+    /// How often the clock stood still.
+    pauses: u64,
 }
 
 impl LinuxCubic {
@@ -86,14 +89,19 @@ impl LinuxCubic {
             rate: 0,
             computed: (0, 0),
             last_sent: Instant::ZERO,
+            pauses: 0,
         }
+    }
+
+    /// True while the queue from before the loss may still be there.
+    fn is_settling(&self, now: Instant) -> bool {
+        self.epoch.is_some_and(|e| millis(now).saturating_sub(e.began) < SETTLING)
     }
 
     /// Takes an RTT sample for the minimum and for HyStart.
     fn sample(&mut self, now: Instant, path: &Path, rtt: Duration) {
-        let settling = self.epoch.is_some_and(|e| millis(now).saturating_sub(e.began) < SETTLING);
-        if settling {
-            return; // the queue from before the loss is still there
+        if self.is_settling(now) {
+            return;
         }
         self.hystart.sample(rtt);
         let (cwnd, window) = (self.window.cwnd(), self.window.size());
@@ -160,6 +168,30 @@ impl LinuxCubic {
 }
 
 impl CongestionControl for LinuxCubic {
+    /// While the window is no limit nothing grows. The clock counts milliseconds, but is read only if the
+    /// window may grow, which changes it or what it was computed for; and when it stood still, which is
+    /// counted.
+    fn shift(&mut self, walk: &mut Walk<'_>) {
+        let is_settling = self.is_settling(walk.now());
+        walk.expect(!is_settling, "the first second after a loss");
+        let Self { window, beta: _, c: _, fast_convergence: _, hystart, may_end, .. } = self;
+        walk.inner(window);
+        walk.same(&(*may_end, hystart.delay_min()));
+        let Self { w_max, epoch, rate, computed, last_sent, pauses, .. } = self;
+        walk.same(&(*w_max, *rate, *computed));
+        walk.same(&(epoch.is_some(), *pauses));
+        if let Some(Epoch { began, origin, k, reno, delivered }) = epoch {
+            walk.same(&(*began, *k));
+            walk.same(&[*origin, *reno, *delivered]);
+        }
+        walk.past(last_sent);
+    }
+
+    fn shift_told(&mut self, walk: &mut Walk<'_>, stream: usize, una: u64) {
+        let is_asked = self.may_end && self.window.in_slow_start();
+        self.hystart.shift(walk, (stream, una), is_asked);
+    }
+
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.sample(cx.now, path, rtt);
@@ -192,6 +224,7 @@ impl CongestionControl for LinuxCubic {
             && let Some(epoch) = &mut self.epoch
         {
             // the sender was idle: the clock stood still
+            self.pauses += 1;
             let idle = millis(cx.now).saturating_sub(millis(self.last_sent));
             epoch.began = (epoch.began + idle).min(millis(cx.now));
         }

@@ -11,6 +11,8 @@
 //! 1 ms. RFC 9406 (HyStart++) compares with the last round, slows down first, and ignores trains: see
 //! `cc/hystart.rs`.
 
+use crate::told::{Distance, Part, Place, visit};
+use bentpipe_base::shift::Walk;
 use bentpipe_base::{Duration, Instant, Size};
 
 /// Window in segments below which slow start always continues.
@@ -25,6 +27,8 @@ const RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_mil
 const CUSHION: Duration = Duration::from_millis(1);
 /// Four bursts of the largest size.
 const PIECES: Size = Size(4 * 65_536);
+/// Most acknowledgments written down.
+const MOST_SEEN: usize = 1 << 15;
 /// Windows sent per round trip in slow start.
 const SLOW_START_GAIN: u64 = 2;
 
@@ -52,6 +56,8 @@ pub(super) struct Hystart {
     round_min: Duration,
     samples: u8,
     paced: bool,
+    /// What it was told in a repetition, while that is written down for fast-forward.
+    seen: Option<Vec<AckInput>>,
 }
 
 impl Hystart {
@@ -86,6 +92,16 @@ impl Hystart {
 
     /// Processes an acknowledgment in slow start; true if slow start ends here.
     pub(super) fn ends(&mut self, seen: &AckInput) -> bool {
+        if let Some(all) = &mut self.seen {
+            all.push(*seen);
+            if all.len() >= MOST_SEEN {
+                self.seen = None;
+            }
+        }
+        self.ends_here(seen)
+    }
+
+    fn ends_here(&mut self, seen: &AckInput) -> bool {
         if self.found {
             return false;
         }
@@ -120,6 +136,69 @@ impl Hystart {
         }
         let least = self.delay_min();
         self.round_min > least + (least / 8).clamp(RISE.0, RISE.1)
+    }
+}
+
+impl Hystart {
+    /// Visits the state, but for the smallest RTT, at a sender of `stream`. While slow start goes on, but not
+    /// because the window is the limit, it is only told what happens: its rounds have a period of their own.
+    /// If it is not asked, or has found the end before, it rests.
+    pub(super) fn shift(&mut self, walk: &mut Walk<'_>, (stream, una): (usize, u64), is_asked: bool) {
+        let mut seen = self.seen.take();
+        let is_told = is_asked && !self.found;
+        let values = |it: &mut Self, walk: &mut Walk<'_>| {
+            let Self {
+                delay_min: _,
+                found,
+                round_began,
+                last_ack,
+                end,
+                round_min,
+                samples,
+                paced: _,
+                seen: _,
+            } = it;
+            walk.same(&(*found, *samples, *round_min));
+            if is_told {
+                walk.position(stream, end);
+                walk.time(round_began);
+                walk.time(last_ack);
+            } else {
+                walk.mark(stream, end);
+                walk.past(round_began);
+                walk.past(last_ack);
+            }
+        };
+        let place = Place { una, now: walk.now() };
+        let replay = |it: &mut Self, seen: &Vec<AckInput>, step, n| it.replay(seen, place, step, n);
+        visit(walk, stream, (self, &mut seen), (6, values), replay);
+        self.seen = seen;
+    }
+}
+
+impl Part for Hystart {
+    type Calls = [AckInput];
+
+    fn tell(&mut self, calls: &[AckInput], (bytes, time): Distance, _: Instant) -> bool {
+        calls.iter().all(|seen| {
+            let (now, una, next) = (seen.now + time, seen.una + bytes, seen.next + bytes);
+            !self.ends_here(&AckInput { now, una, next, ..*seen })
+        })
+    }
+
+    fn is_like(&self, here: Place, other: &Self, there: Place, _: &[AckInput]) -> bool {
+        let state = |it: &Self, Place { una, now }: Place| {
+            let ago = |at: Instant| now.0.wrapping_sub(at.0);
+            let rounds = (it.end.wrapping_sub(una), ago(it.round_began), ago(it.last_ack));
+            (it.found, it.samples, it.round_min, rounds)
+        };
+        state(self, here) == state(other, there)
+    }
+
+    fn come_round(&mut self, _: &Self, _: u64, (bytes, time): Distance) {
+        self.end += bytes;
+        self.round_began += time;
+        self.last_ack += time;
     }
 }
 
@@ -180,5 +259,51 @@ mod tests {
     fn small_windows_are_left_alone() {
         let mut h = begun();
         assert!((0..60).all(|i| !ends(&mut h, 100 + i, 200, 15)));
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+
+        /// Told n repetitions at once, it is as if told one by one, up to the one in which slow start ends.
+        #[test]
+        fn many_repetitions_at_once_are_those_one_by_one(
+            acks in proptest::collection::vec((0u64..4, 290u64..330, 1u64..3), 1..40),
+            (window, rest, cwnd) in (1u64..60, 0u64..20, 10u32..20),
+            n in 0u64..200,
+        ) {
+            let mss = 1000;
+            let mut place = Place { una: 1, now: Instant::ZERO + ms(100) };
+            let first = place;
+            let mut calls = Vec::new();
+            for (gap, rtt, segments) in acks {
+                place.now += ms(gap);
+                let next = place.una + window * mss;
+                place.una += segments * mss;
+                let size = Size(u64::from(cwnd) * mss);
+                calls.push(AckInput { now: place.now, rtt: ms(rtt), cwnd, window: size, srtt: ms(300), una: place.una, next });
+            }
+            place.now += ms(rest + 1);
+            let step = (place.una - first.una, place.now.since(first.now));
+            let mut at_once = Hystart { delay_min: Some(ms(290)), end: first.una + 500, ..Hystart::new(false) };
+            at_once.round_began = first.now;
+            let mut plain = at_once.clone();
+            // the first is none that is skipped
+            let ends = |it: &mut Hystart, k: u64| {
+                calls.iter().any(|seen| {
+                    let (now, bytes) = (seen.now + step.1 * k, step.0 * k);
+                    it.ends(&AckInput { now, una: seen.una + bytes, next: seen.next + bytes, ..*seen })
+                })
+            };
+            if ends(&mut plain, 0) {
+                return Ok(());
+            }
+            at_once.clone_from(&plain);
+            let done = at_once.replay(&calls, place, step, n);
+            for k in 1..=done {
+                proptest::prop_assert!(!ends(&mut plain, k));
+            }
+            proptest::prop_assert_eq!(format!("{at_once:?}"), format!("{plain:?}"));
+            proptest::prop_assert!(done == n || ends(&mut plain, done + 1));
+        }
     }
 }
