@@ -64,11 +64,13 @@ impl Link {
     /// From now on the link tells the next of packets ([`Link::tell_next`]) and delivers none.
     pub const fn tell_ahead(&mut self) {
         self.channel.place = if self.is_told() { Place::Middle } else { Place::First };
+        self.channel.is_plain = false;
     }
 
     /// From now on the link is told of packets ([`Link::expect`]) and receives no others.
     pub const fn expect_ahead(&mut self) {
         self.channel.place = if self.tells() { Place::Middle } else { Place::Last };
+        self.channel.is_plain = false;
     }
 
     /// True if the link is told of its packets.
@@ -135,7 +137,7 @@ impl Link {
     }
 
     /// Implements `wake` for a link that is told of its packets.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn wake_in_chain(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         self.disarm(cx);
         if self.passes_only(cx.now)

@@ -39,6 +39,8 @@ pub struct Channel {
     pub(crate) varies: bool,
     /// The link's place in a chain.
     pub(crate) place: Place,
+    /// True if it is constant, without an MTU and in no chain: the one thing that is asked for every packet.
+    pub(crate) is_plain: bool,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -74,6 +76,7 @@ impl Channel {
             mtu: None,
             varies: false,
             place: Place::Alone,
+            is_plain: true,
             more,
             last: (0, 0, 0),
         }
@@ -82,7 +85,7 @@ impl Channel {
     /// The same with a limit of the packets' length.
     #[must_use]
     pub fn with_mtu(self, mtu: Option<Mtu>) -> Self {
-        Self { mtu, ..self }
+        Self { mtu, is_plain: self.is_plain && mtu.is_none(), ..self }
     }
 
     /// The same with losses drawn in this way.
@@ -100,7 +103,7 @@ impl Channel {
         let varying = Box::new(Varying::of(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         let channel = Self::new(base.rate, base.delay, base.framing, None).with_mtu(base.mtu);
-        Self { varies: true, more, ..channel }
+        Self { varies: true, is_plain: false, more, ..channel }
     }
 
     /// Makes a constant channel one that can change from now on. It keeps the service in progress until
@@ -113,7 +116,7 @@ impl Channel {
         };
         let framing = Size(u64::from(self.framing));
         let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until)).with_gap(gap);
-        self.varies = true;
+        (self.varies, self.is_plain) = (true, false);
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
     }
 

@@ -210,19 +210,20 @@ impl Link {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "called for every hop of every packet")]
     pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if self.channel.varies || self.channel.mtu.is_some() {
+        if !self.channel.is_plain {
             return self.receive_special(cx, packet);
         }
         self.arrive(cx, packet);
-        if self.channel.place != Place::Alone {
-            return self.arm_in_chain(cx);
-        }
         self.arm(cx, self.deadline());
     }
 
-    /// The same if the link varies or has an MTU.
+    /// The same if the link is in a chain, varies or has an MTU.
     #[inline(never)]
     fn receive_special(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if self.channel.place != Place::Alone {
+            self.arrive(cx, packet);
+            return self.arm_in_chain(cx);
+        }
         if self.channel.refuses(&packet) {
             return self.refuse(cx, packet);
         }
@@ -244,10 +245,23 @@ impl Link {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `receive`")]
     pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if !self.channel.is_plain {
+            return self.wake_special(cx);
+        }
+        self.disarm(cx);
+        self.catch_up(cx);
+        let packet = self.deliver(cx);
+        self.arm(cx, self.deadline());
+        packet
+    }
+
+    #[inline(never)]
+    fn wake_special(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if self.channel.place != Place::Alone {
+            return self.wake_in_chain(cx);
+        }
         let (packet, deadline) = if self.channel.varies {
             self.wake_varying(cx)
-        } else if self.channel.place != Place::Alone {
-            return self.wake_in_chain(cx);
         } else {
             self.disarm(cx);
             self.catch_up(cx);
@@ -255,6 +269,12 @@ impl Link {
         };
         self.arm(cx, deadline);
         packet
+    }
+
+    /// True if nothing is special about the link.
+    #[inline]
+    pub const fn is_plain(&self) -> bool {
+        self.channel.is_plain
     }
 
     #[inline(always)]
@@ -416,7 +436,6 @@ impl Link {
     }
 
     /// Implements `wake` for a link that varies; returns also when it must be called next.
-    #[inline(never)]
     fn wake_varying(&mut self, cx: &mut Cx<'_>) -> (Option<Pkt>, Instant) {
         let done = self.with_varying(|link, varying| {
             link.disarm(cx);

@@ -259,7 +259,7 @@ impl Network {
         match self.nodes.kinds[id.0 as usize] {
             Kind::Link(i) => {
                 let link = &mut self.nodes.links[i as usize];
-                if link.tells() {
+                if !link.is_plain() && link.tells() {
                     self.tell(id, i as usize);
                     return None;
                 }

@@ -2,10 +2,10 @@
 
 use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
 use crate::talk::Content;
-use bentpipe_base::{Phases, Timestamps};
 use bentpipe_base::{
     Dscp, Duration, Ecn, Flags, Instant, ProbeOption, Purpose, Rng, SackList, Seq, Size, TcpHeader,
 };
+use bentpipe_base::{Phases, Timestamps};
 use bentpipe_live::endpoint::{ConnId, EndpointError, Settings, SocketEvent};
 use bentpipe_tcp::{Config, ReceiveBuffer};
 use bentpipe_wire::offload::VnetHeader;
