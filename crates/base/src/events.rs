@@ -151,7 +151,8 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Adds a wake-up that is known since `since`. Always inlined: it is called for every hop of every packet.
+    /// Adds a wake-up that is known since `since`. Always inlined: it is called for every hop of every
+    /// packet.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: 4 % of a run's instructions")]
     pub fn push(&mut self, at: Instant, since: Instant, node: NodeId, slot: Slot) {

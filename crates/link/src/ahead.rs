@@ -43,15 +43,16 @@ pub(crate) struct Expected {
 }
 
 impl Link {
-    /// True if the link can tell the next one of packets: it does not change, takes packets of all lengths, and
-    /// each takes a nanosecond at least.
+    /// True if the link can tell the next one of packets: it does not change, takes packets of all lengths,
+    /// and each takes a nanosecond at least.
     pub fn can_tell(&self) -> bool {
         let Channel { rate, one_way, mtu, varies, .. } = &self.channel;
         !*varies && mtu.is_none() && !one_way.is_zero() && rate.bps() <= SHORTEST * 1_000_000_000
     }
 
-    /// True if the link can be told of packets: nor does it lose them. So the packet that is told first leaves
-    /// when it was foreseen, and the event for that is known since it arrived, or since the packet before left.
+    /// True if the link can be told of packets: nor does it lose them. So the packet that is told first
+    /// leaves when it was foreseen, and the event for that is known since it arrived, or since the packet
+    /// before left.
     pub fn can_be_told(&self) -> bool {
         self.can_tell() && self.channel.is_without_errors()
     }
@@ -174,8 +175,8 @@ impl Link {
         true
     }
 
-    /// Requests the next call: before the first packet not told arrives at the next link, or when the first one
-    /// leaves the chain.
+    /// Requests the next call: before the first packet not told arrives at the next link, or when the first
+    /// one leaves the chain.
     pub(crate) fn arm_in_chain(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now;
         let (deadline, since) = if self.tells() {
@@ -185,7 +186,8 @@ impl Link {
         } else if !self.queue.is_empty() {
             (self.busy_until, now)
         } else if let Some(&Expected { at, len, .. }) = self.expected.front() {
-            // it finds the link idle: those before have left, and it is left here only if they were sent by then
+            // it finds the link idle: those before have left, and it is still here only if they were sent
+            // when it arrived
             (self.channel.foresee(at, whole(len)) + self.channel.one_way, at.max(now))
         } else {
             return;

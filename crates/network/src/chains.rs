@@ -92,13 +92,12 @@ impl Network {
                         tells[before.0 as usize] = true;
                     }
                     From::One(one) if one == before => {}
-                    From::Nowhere => refused[before.0 as usize] = true,
                     From::One(one) => {
                         *source = From::Several;
                         refused[one.0 as usize] = true;
                         refused[before.0 as usize] = true;
                     }
-                    From::Several => refused[before.0 as usize] = true,
+                    From::Nowhere | From::Several => refused[before.0 as usize] = true,
                 }
                 before = id;
             }
@@ -136,15 +135,8 @@ impl Network {
 
     /// Tells the next link of a packet.
     #[inline]
-    fn hand(&mut self, from: NodeId, at: Instant, mut packet: Pkt) {
-        let (mut to, mut kind) = self.wires.end(from, Port(0));
-        while let Kind::Router(i) = kind {
-            let router = &mut self.nodes.routers[i as usize];
-            let forwarded = router.forward(&mut self.world.cx(at, to.node), packet);
-            let Some((port, forwarded)) = forwarded else { return };
-            packet = forwarded;
-            (to, kind) = self.wires.end(to.node, port);
-        }
+    fn hand(&mut self, from: NodeId, at: Instant, packet: Pkt) {
+        let Some((to, kind, packet)) = self.forward(at, from, Port(0), packet) else { return };
         let now = self.now();
         let cx = &mut self.world.cx(now, to.node);
         match kind {

@@ -226,19 +226,32 @@ impl Network {
         Some(&self.nodes.hosts[i as usize])
     }
 
+    /// The node, other than routers, at which a packet enters that leaves another; `None` if it was dropped.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `deliver`")]
+    pub(crate) fn forward(
+        &mut self,
+        at: Instant,
+        from: NodeId,
+        port: Port,
+        mut packet: Pkt,
+    ) -> Option<(WireEnd, Kind, Pkt)> {
+        let (mut to, mut kind) = self.wires.end(from, port);
+        while let Kind::Router(i) = kind {
+            let router = &mut self.nodes.routers[i as usize];
+            let (port, forwarded) = router.forward(&mut self.world.cx(at, to.node), packet)?;
+            packet = forwarded;
+            (to, kind) = self.wires.end(to.node, port);
+        }
+        Some((to, kind, packet))
+    }
+
     /// Delivers a packet to the node at the other end of a wire. Routers forward within the call. Always
     /// inlined, as [`Network::wake`]: a call would cost a tenth of a hop.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: 10 % of a hop's instructions")]
-    fn deliver(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
-        let (mut to, mut kind) = self.wires.end(from, port);
-        while let Kind::Router(i) = kind {
-            let router = &mut self.nodes.routers[i as usize];
-            let forwarded = router.forward(&mut self.world.cx(at, to.node), packet);
-            let Some((port, forwarded)) = forwarded else { return };
-            packet = forwarded;
-            (to, kind) = self.wires.end(to.node, port);
-        }
+    fn deliver(&mut self, at: Instant, from: NodeId, port: Port, packet: Pkt) {
+        let Some((to, kind, packet)) = self.forward(at, from, port, packet) else { return };
         if packet.segment != 0 && self.takes_wire_packets(to.node) {
             return self.cut(at, to, packet);
         }

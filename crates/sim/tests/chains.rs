@@ -46,9 +46,7 @@ impl Draw {
             [self.whole(300_000, 20_000_000), self.whole(1, 3) * self.whole(1, 20_000_000)]
         };
         let buffer = if self.chance(0.5) { self.whole(0, 8) } else { self.whole(20, 200) };
-        let special = if !more.is_empty() {
-            more
-        } else {
+        let special = if more.is_empty() {
             self.one(&[
                 "",
                 "",
@@ -62,6 +60,8 @@ impl Draw {
                 "discipline = \"drop-head\"\n",
                 "discipline = \"pushout\"\n",
             ])
+        } else {
+            more
         };
         let [a, b] = ends;
         format!(
@@ -195,7 +195,6 @@ fn check_random_networks(part: u64) {
         let report = same(&scenario, &text);
         note(&mut with, &scenario, &report);
     }
-    eprintln!("{with:?}");
     for (what, least) in LEAST {
         assert!(with[what] >= least, "{what}: too few networks\n{with:?}");
     }

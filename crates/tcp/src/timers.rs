@@ -139,7 +139,8 @@ impl Timers {
         let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
         Some((self.at(timer)?, timer))
     }
-    /// True if the timer of [`Self::next`] runs in case nothing comes: it has most often moved on when it is due.
+    /// True if the timer of [`Self::next`] runs in case nothing comes: it has most often moved on when it is
+    /// due.
     #[inline]
     pub fn first_rests(&mut self) -> bool {
         use Timer::{Alive, DelayedAck, Persist, Retransmit, TailProbe};
