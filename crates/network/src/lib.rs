@@ -7,6 +7,7 @@
 mod forward;
 mod network;
 mod nodes;
+mod room;
 mod wires;
 
 pub use network::Network;

@@ -46,7 +46,7 @@ mod tests {
     use bentpipe_report::{FlowKind, TcpReport};
 
     fn flow(name: &str, scheme: &str) -> FlowReport {
-        let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
+        let tcp = TcpReport { scheme: scheme.to_owned().into(), ..TcpReport::default() };
         FlowReport { name: name.to_owned(), kind: FlowKind::from(tcp), ..FlowReport::default() }
     }
 

@@ -210,7 +210,7 @@ fn link_table(out: &mut String, report: &Report) {
     let causes = tables::keys(&report.links, |l| &l.drops);
     let row = |l: &LinkReport| {
         let mut cells = vec![
-            l.name.clone(),
+            l.name.to_string(),
             format!("{:.1}", 100.0 * l.utilisation),
             l.packets.to_string(),
             format!("{:.2}", l.queue_packets.mean),

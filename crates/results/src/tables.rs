@@ -66,7 +66,7 @@ pub(crate) fn flows(report: &Report) -> String {
         let tcp = f.tcp_or_zeros();
         let mut cells = vec![
             f.name.clone(),
-            f.tcp().map_or("udp".to_owned(), |tcp| tcp.scheme.clone()),
+            f.tcp().map_or("udp".to_owned(), |tcp| tcp.scheme.to_string()),
             number(f.start_s),
             optional(tcp.established_s),
             optional(tcp.finished_s),
@@ -153,7 +153,7 @@ pub(crate) fn links(report: &Report) -> String {
     head.extend(carried.then(|| "carried_bps".to_owned()));
     head.extend(causes.iter().map(|cause| format!("dropped_{cause}")));
     let row = |l: &LinkReport| {
-        let (name, q) = (l.name.clone(), l.queue_packets);
+        let (name, q) = (l.name.to_string(), l.queue_packets);
         let packets = l.packets.to_string();
         let mut cells = vec![name, number(l.utilisation), packets, number(q.mean), q.peak.to_string()];
         cells.extend(carried.then(|| optional(l.carried_bps)));

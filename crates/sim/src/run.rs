@@ -12,6 +12,7 @@ use bentpipe_report::{FlowReport, InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Least simulated time between two questions of [`run_while`].
 const PAUSE: Duration = Duration::from_millis(100);
@@ -129,7 +130,7 @@ fn counts(scenario: &Scenario, net: &mut Network) -> [Vec<u64>; 3] {
 
 fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
     let framing = scenario.links.iter().flat_map(|l| [l.forward.framing, l.backward.framing]);
-    let carried = |((_, id), framing): (&(String, NodeId), Size)| {
+    let carried = |((_, id), framing): (&(Arc<str>, NodeId), Size)| {
         let (link, mut cx) = net.sim.link(*id)?;
         let served = link.stats(&mut cx).served;
         Some(served.bytes.0 + served.packets * framing.0)

@@ -79,7 +79,7 @@ fn a_download_is_one_flow_from_far_told_by_its_sender_and_counted_at_its_receive
     let flow = &flows.reports[0];
     assert_eq!(flow.name, "far:5201 > near:40312");
     let tcp = flow.tcp().unwrap();
-    assert_eq!((tcp.scheme.as_str(), tcp.bytes_acked, tcp.retransmits), ("cubic", 100_000, 1));
+    assert_eq!((&*tcp.scheme, tcp.bytes_acked, tcp.retransmits), ("cubic", 100_000, 1));
     assert_eq!(tcp.finished_s, Some(1.1), "when the last byte had come, not when it was closed");
     assert!((flow.goodput_bps - 800_000.0).abs() < 1.0, "{}", flow.goodput_bps);
     assert_eq!((tcp.rtt_ms.min, flow.context.path_bps), (Some(550.0), 24_000_000));

@@ -151,7 +151,7 @@ impl Flow {
     pub(super) fn report(&self, interval: Duration, path_bps: u64) -> FlowReport {
         let done = self.over && (self.incoming || self.delivered >= self.sent());
         let known = if self.incoming {
-            TcpReport { scheme: self.congestion.clone(), ..TcpReport::default() }
+            TcpReport { scheme: self.congestion.clone().into(), ..TcpReport::default() }
         } else {
             self.samples.report(&self.congestion)
         };

@@ -19,8 +19,8 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_
     let (spec, ends) = (&scenario.flows[i], net.flows[i]);
     let kind = match (flow::source(&net.sim, &ends), flow::sink(&net.sim, &ends)) {
         (Some(source), Some(sink)) => {
-            let rate = source.rate().map(|view| rate(&view));
-            FlowKind::Udp(UdpReport { rate, ..datagrams(source.sent, sink) })
+            let rate = source.rate().map(|view| rate(&view).into());
+            FlowKind::from(UdpReport { rate, ..datagrams(source.sent, sink) })
         }
         _ => FlowKind::from(connection(scenario, net, i, &ends)),
     };
@@ -39,8 +39,8 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_
 }
 
 fn connection(scenario: &Scenario, net: &Network, i: usize, ends: &FlowEnds) -> TcpReport {
-    let requests = flow::request_client(&net.sim, ends).map(requests);
-    let telnet = flow::telnet_client(&net.sim, ends).map(telnet);
+    let requests = flow::request_client(&net.sim, ends).map(|client| requests(client).into());
+    let telnet = flow::telnet_client(&net.sim, ends).map(|client| telnet(client).into());
     TcpReport {
         finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
         // a flow that has not started has no application yet
@@ -60,9 +60,11 @@ pub fn sending_end(
     let counters = connection.map_or_else(report_of_unstarted_flow, |c| sender_counters(c, now));
     let spec = scenario.flows.get(i);
     TcpReport {
-        scheme: spec.map_or(counters.scheme, |spec| spec.sender.scheme.name.to_owned()),
+        scheme: spec.map_or(counters.scheme, |spec| spec.sender.scheme.name.into()),
         finished_s: connection.and_then(|c| c.stats().finished_at).map(Instant::as_secs_f64),
-        probes: connection.zip(spec).and_then(|(c, spec)| probes::probes(scenario, &spec.sender, c)),
+        probes: connection
+            .zip(spec)
+            .and_then(|(c, spec)| Some(probes::probes(scenario, &spec.sender, c)?.into())),
         ..counters
     }
 }
@@ -73,7 +75,7 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
     let finished = connection.stats().finished_at;
     let tcp = TcpReport {
         finished_s: finished.map(Instant::as_secs_f64),
-        probes: probes::of_connection(connection),
+        probes: probes::of_connection(connection).map(Box::new),
         ..sender_counters(connection, now)
     };
     let goodput_bps = rate_bps(tcp.bytes_acked, finished.unwrap_or(now).since(start));
@@ -89,11 +91,11 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
 fn sender_counters(connection: &Connection, now: Instant) -> TcpReport {
     let s = connection.stats();
     TcpReport {
-        scheme: connection.config().scheme.name.to_owned(),
+        scheme: connection.config().scheme.name.into(),
         established_s: s.established_at.map(Instant::as_secs_f64),
         opened_s: s.opened_at.map(Instant::as_secs_f64),
         steady_bps: s.steady.bps(),
-        fallback: connection.fallback().map(fallback),
+        fallback: connection.fallback().map(|to| fallback(to).into()),
         bytes_acked: s.bytes_acked.0,
         segments_sent: s.segments_sent,
         retransmits: s.retransmits,
@@ -102,7 +104,7 @@ fn sender_counters(connection: &Connection, now: Instant) -> TcpReport {
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
         limited_by: LimitedBy::of(&connection.limited_by(now)),
-        rate: connection.rate().map(|view| rate(&view)),
+        rate: connection.rate().map(|view| rate(&view).into()),
         ..TcpReport::default()
     }
 }
@@ -179,7 +181,7 @@ pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
 pub fn describe_schemes(flows: &mut [FlowReport]) {
     for flow in flows {
         let Some(tcp) = flow.tcp() else { continue };
-        let name = tcp.fallback.as_ref().map_or(&tcp.scheme, |fallback| &fallback.to);
+        let name = tcp.fallback.as_ref().map_or(&*tcp.scheme, |fallback| &*fallback.to);
         let ignores = |scheme: Scheme| scheme.growth.algorithm().ignores_losses;
         flow.context.ignores_losses = Scheme::named(name).is_some_and(ignores);
     }
@@ -215,8 +217,11 @@ mod tests {
                 at_s: 0.0,
                 after_segments: 0,
             };
-            let tcp =
-                TcpReport { scheme: scheme.to_owned(), fallback: fallback.map(to), ..TcpReport::default() };
+            let tcp = TcpReport {
+                scheme: scheme.to_owned().into(),
+                fallback: fallback.map(|name| to(name).into()),
+                ..TcpReport::default()
+            };
             let mut flows = [FlowReport::new("a", Instant::ZERO, 0.0, FlowKind::from(tcp))];
             describe_schemes(&mut flows);
             flows[0].context.ignores_losses
