@@ -26,6 +26,9 @@ pub(super) fn resolve(
     if file.flows.value.is_empty() {
         bail!(file.flows.span, "there are no flows", "a scenario has at least one");
     }
+    // names with numbers differ
+    let may_repeat =
+        file.flows.value.len() > 1 || file.flows.value.iter().any(|g| g.value.connections.is_some());
     for group in &file.flows.value {
         let keys = &group.value;
         let count = keys.count.map(|c| c.value.0);
@@ -46,7 +49,7 @@ pub(super) fn resolve(
                 Some(_) => format!("{}{}", keys.name.value.0, n + 1).into(),
             };
             check_name(&name, keys.name.span)?;
-            if !taken.insert(Arc::clone(&name)) {
+            if may_repeat && !taken.insert(Arc::clone(&name)) {
                 return Err(Fault::taken(keys.name.span, "flows", &name));
             }
             let start = starts.of(n as u64);
@@ -187,10 +190,13 @@ fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<us
     let Some(count) = count.filter(|_| network.by_name.contains_key(&*format!("{word}1"))) else {
         return Err(unknown_host(network, name, count));
     };
-    let mut numbered = word.clone();
+    let (mut numbered, mut after) = (word.clone(), 0);
     (1..=count)
-        .map(|n| match network.by_name.get(with_number(&mut numbered, word.len(), n)) {
-            Some(node) if network.nodes[*node].kind == NodeKind::Host => Ok(*node),
+        .map(|n| match network.find(with_number(&mut numbered, word.len(), n), after) {
+            Some(node) if network.nodes[node].kind == NodeKind::Host => {
+                after = node + 1;
+                Ok(node)
+            }
             _ => {
                 let message = format!("there is no host `{word}{n}` for flow {n} of {count}");
                 Err(Fault::new(name.span, message, format!("hosts `{word}1` to `{word}{}` exist", n - 1)))

@@ -74,6 +74,12 @@ impl Network {
         }
     }
 
+    /// The node of this name, which may be the one at `guess`.
+    fn find(&self, name: &str, guess: usize) -> Option<usize> {
+        let is_it = self.nodes.get(guess).is_some_and(|node| *node.name == *name);
+        if is_it { Some(guess) } else { self.by_name.get(name).copied() }
+    }
+
     /// Adds a node. Returns false if its name is taken.
     fn add(&mut self, node: NodeSpec) -> bool {
         let fresh = self.by_name.insert(Arc::clone(&node.name), self.nodes.len()).is_none();
