@@ -194,6 +194,14 @@ impl ConnectionTable {
         i
     }
 
+    /// Frees the only end there is or was, if it is at this port: the run is over, and nothing more is read of
+    /// it.
+    pub(crate) fn free_only(&mut self, port: u16) {
+        if self.more.is_none() {
+            self.first.take_if(|end| end.conn.tuple().local.1 == port);
+        }
+    }
+
     /// Removes the closed connection at index `i`; keeps its counters.
     #[cold]
     pub(crate) fn retire(&mut self, i: usize) {

@@ -142,6 +142,11 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
+    /// Frees the end at local port `port`, after the run: if it is the host's only one.
+    pub fn free_end(&mut self, port: u16) {
+        self.ends.free_only(port);
+    }
+
     /// Reads what the arrival of `packet` will use, as a link does ahead of its call; only for a host
     /// with one connection.
     #[inline]

@@ -10,7 +10,7 @@ use bentpipe_base::{Duration, Instant};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct FlowReport {
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
@@ -172,11 +172,11 @@ pub struct FlowContext {
     /// Lowest rate on the path of the data, bit/s; 0 if unknown.
     pub path_bps: u64,
     /// The receiver's window, formatted as text.
-    pub receive_window: String,
+    pub receive_window: Arc<str>,
     /// True if the receiving application does not read all data at once.
     pub slow_reader: bool,
     /// The sender's buffer, formatted as text.
-    pub send_buffer: String,
+    pub send_buffer: Arc<str>,
     /// True if losses do not hold down the window of its scheme.
     pub ignores_losses: bool,
 }
@@ -263,7 +263,7 @@ static NO_TCP: LazyLock<TcpReport> = LazyLock::new(TcpReport::default);
 
 impl FlowReport {
     /// Creates the report of a flow that started at `start`, relative to the start of the run.
-    pub fn new(name: impl Into<String>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
         let (name, start_s) = (name.into(), start.as_secs_f64());
         Self { name, start_s, goodput_bps, arrived_bps: None, kind, context: FlowContext::default() }
     }
@@ -342,7 +342,7 @@ fn optional_field<S: Serializer>(
 /// A flow as one JSON object.
 #[derive(Deserialize)]
 struct Flat {
-    name: String,
+    name: Arc<str>,
     tcp: Option<String>,
     #[serde(deserialize_with = "number::or_nan")]
     start_s: f64,

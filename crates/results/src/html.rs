@@ -111,7 +111,7 @@ pub(crate) fn section(out: &mut String, heading: &str, first: Option<String>, pl
 type FlowColumn = (&'static str, fn(&FlowReport) -> String);
 
 const FLOW_COLUMNS: [FlowColumn; 11] = [
-    ("flow", |f| f.name.clone()),
+    ("flow", |f| f.name.to_string()),
     ("TCP", |f| f.scheme().to_owned()),
     ("goodput, kbit/s", |f| format!("{:.1}", f.goodput_bps / 1e3)),
     ("finished, s", |f| fixed(f.tcp_or_zeros().finished_s, 3)),

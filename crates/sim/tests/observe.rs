@@ -84,7 +84,7 @@ fn series_add_up_to_the_report() {
     assert!((1024..=2048).contains(&n), "{n} intervals");
     assert!((record.time_s[n - 1] - 60.0).abs() < 1e-9);
     for (flow, series) in report.flows.iter().zip(&record.flows) {
-        assert_eq!(series.name, flow.name);
+        assert_eq!(series.name, *flow.name);
         let goodput = series.column("goodput_bps").unwrap();
         assert_eq!(goodput.len(), n);
         let mean =

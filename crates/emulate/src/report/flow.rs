@@ -163,7 +163,7 @@ impl Flow {
         };
         let context = FlowContext {
             path_bps,
-            receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),
+            receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3).into(),
             ..FlowContext::default()
         };
         let goodput_bps = rate_bps(self.delivered, interval);
