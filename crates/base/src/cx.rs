@@ -57,6 +57,11 @@ impl World {
         self.sink = Some(sink);
     }
 
+    /// True if the sink wants events of this kind.
+    pub fn traces(&self, kind: Mask) -> bool {
+        self.sink.is_some() && self.mask.wants(kind)
+    }
+
     /// Takes a recycled packet, unchanged, so that a live driver can free its bytes.
     #[inline]
     pub fn take_recycled(&mut self) -> Option<Pkt> {
@@ -134,7 +139,14 @@ impl Cx<'_> {
     /// earlier than those pending.
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Instant) {
-        self.world.events.push(at, self.node, slot);
+        self.wake_since(slot, at, self.now);
+    }
+
+    /// The same if the wake-up is known since another time than now: of those due at one time, the one that
+    /// is known for longer comes first.
+    #[inline]
+    pub fn wake_since(&mut self, slot: Slot, at: Instant, since: Instant) {
+        self.world.events.push(at, since, self.node, slot);
     }
 
     /// The same for a timer that most often has moved on when it is due: of the wake-ups due at one time it

@@ -3,39 +3,22 @@
 //! A new wake-up is mostly later than those of other links and earlier than the timers of hosts, so it finds
 //! its place after a few comparisons; the next one is the last element.
 
-use crate::heap::{Key, Owner};
-use crate::time::Instant;
+use crate::events::Key;
 use core::cell::Cell;
 
 /// Most wake-ups kept here; a power of two.
 pub(crate) const MOST: usize = 64;
 
-/// A wake-up; `number` orders those due at the same time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) at: Instant,
-    pub(crate) number: u64,
-    pub(crate) owner: Owner,
-}
-
-impl Entry {
-    /// The wake-up as it is in the ring and in the heap.
-    pub(crate) const fn keyed(&self) -> (Key, Owner) {
-        ((self.at.0 as u128) << 64 | self.number as u128, self.owner)
-    }
-}
-
 /// At most [`MOST`] wake-ups, the latest first.
 #[derive(Debug)]
 pub(crate) struct Few {
-    entries: Box<[Entry; MOST]>,
+    keys: Box<[Key; MOST]>,
     len: usize,
 }
 
 impl Default for Few {
     fn default() -> Self {
-        let entry = Entry { at: Instant::NEVER, number: 0, owner: Owner::default() };
-        Self { entries: Box::new([entry; MOST]), len: 0 }
+        Self { keys: Box::new([Key::default(); MOST]), len: 0 }
     }
 }
 
@@ -46,45 +29,45 @@ impl Few {
     }
 
     /// The wake-ups, the latest first.
-    pub(crate) fn as_slice(&self) -> &[Entry] {
-        &self.entries[..self.len]
+    pub(crate) fn as_slice(&self) -> &[Key] {
+        &self.keys[..self.len]
     }
 
     /// Adds a wake-up; returns false if there is no room.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `EventQueue::push`")]
-    pub(crate) fn push(&mut self, entry: Entry) -> bool {
-        let Some(places) = self.entries.get_mut(..=self.len) else { return false };
+    pub(crate) fn push(&mut self, key: Key) -> bool {
+        let Some(places) = self.keys.get_mut(..=self.len) else { return false };
         self.len += 1;
         // pairs of cells, so that no place is checked to be within the array
         let places = Cell::from_mut(places).as_slice_of_cells();
         for pair in places.windows(2).rev() {
             let before = pair[0].get();
-            if before.at > entry.at || (before.at == entry.at && before.number > entry.number) {
-                pair[1].set(entry);
+            if !before.is_before(key) {
+                pair[1].set(key);
                 return true;
             }
             pair[1].set(before);
         }
-        places[0].set(entry);
+        places[0].set(key);
         true
     }
 
-    /// Takes the earliest wake-up if it is due at or before `limit`.
+    /// Takes the earliest wake-up up to `limit`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `EventQueue::push`")]
-    pub(crate) fn pop_until(&mut self, limit: Instant) -> Option<(Instant, Owner)> {
+    pub(crate) fn pop_until(&mut self, limit: Key) -> Option<Key> {
         let last = self.len.checked_sub(1)?;
-        let Entry { at, owner, .. } = self.entries[last % MOST];
-        if at > limit {
+        let key = self.keys[last % MOST];
+        if limit.is_before(key) {
             return None;
         }
         self.len = last;
-        Some((at, owner))
+        Some(key)
     }
 
     /// Takes all wake-ups, the latest first.
-    pub(crate) fn take(&mut self) -> Vec<Entry> {
+    pub(crate) fn take(&mut self) -> Vec<Key> {
         let all = self.as_slice().to_vec();
         self.len = 0;
         all

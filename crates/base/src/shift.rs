@@ -20,7 +20,7 @@
 mod tests;
 mod words;
 
-use crate::heap::{Key, Owner};
+use crate::events::Key;
 use crate::packet::Addr;
 use crate::time::{Duration, Instant};
 pub use words::Words;
@@ -41,7 +41,7 @@ pub struct Recorded {
     pub at: Instant,
     values: Vec<u64>,
     /// Wake-ups that waited, in order.
-    wakes: Vec<(Key, Owner)>,
+    wakes: Vec<Key>,
 }
 
 /// What the walk does with each value.
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         self.purpose
     }
 
-    pub(crate) const fn wakes(&mut self) -> &mut Vec<(Key, Owner)> {
+    pub(crate) const fn wakes(&mut self) -> &mut Vec<Key> {
         &mut self.recorded.wakes
     }
 

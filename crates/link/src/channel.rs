@@ -4,6 +4,7 @@
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
+use crate::ahead::Place;
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::gap::{Gap, LossDraw};
 use crate::mtu::{Fragments, Mtu};
@@ -27,7 +28,7 @@ pub struct Errors {
 /// The channel of one direction.
 #[derive(Debug)]
 pub struct Channel {
-    rate: Rate,
+    pub(crate) rate: Rate,
     /// Remainder of the last packet in units of 1/rate ns, carried over so that the long-run rate is exact.
     pub(crate) carry: u64,
     /// One-way propagation delay.
@@ -36,6 +37,8 @@ pub struct Channel {
     pub(crate) mtu: Option<Mtu>,
     /// True if it changes over time. Stored here because it is read for every packet.
     pub(crate) varies: bool,
+    /// The link's place in a chain.
+    pub(crate) place: Place,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -63,7 +66,17 @@ impl Channel {
         let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0), gap: None }));
         // the scenario allows at most 65 535 bytes
         let framing = u16::try_from(framing.0).unwrap_or(u16::MAX);
-        Self { rate, carry: 0, one_way, framing, mtu: None, varies: false, more, last: (0, 0, 0) }
+        Self {
+            rate,
+            carry: 0,
+            one_way,
+            framing,
+            mtu: None,
+            varies: false,
+            place: Place::Alone,
+            more,
+            last: (0, 0, 0),
+        }
     }
 
     /// The same with a limit of the packets' length.
@@ -106,7 +119,7 @@ impl Channel {
 
     /// Visits the state; a service in progress lasts for `lead` from now on.
     pub(crate) fn shift(&mut self, walk: &mut Walk<'_>, lead: Duration) {
-        let Self { rate: _, carry, one_way: _, framing: _, mtu: _, varies: _, more, last: _ } = self;
+        let Self { rate: _, carry, one_way: _, framing: _, mtu: _, more, .. } = self;
         walk.same(carry);
         match more.as_deref_mut() {
             Some(More::Varying(Some(varying))) => varying.shift(walk, lead),
@@ -165,6 +178,20 @@ impl Channel {
             self.carry -= bps;
         }
         start + Duration(whole + u64::from(over))
+    }
+
+    /// True if no packet is lost.
+    #[inline]
+    pub(crate) const fn is_without_errors(&self) -> bool {
+        self.more.is_none()
+    }
+
+    /// What [`Channel::serialise`] will return for a packet that arrives when the channel is idle.
+    pub(crate) fn foresee(&mut self, start: Instant, sent: Fragments) -> Instant {
+        let carry = self.carry;
+        let end = self.serialise(start, sent, true);
+        self.carry = carry;
+        end
     }
 
     /// Returns why a packet is lost; `None` if it is not.

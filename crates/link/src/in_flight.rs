@@ -27,6 +27,11 @@ impl InFlight {
         self.first.as_deref()
     }
 
+    /// The packets, first to arrive first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Packet> {
+        self.first.as_deref().into_iter().chain(self.rest.iter().map(|(_, packet)| &**packet))
+    }
+
     /// Number of packets.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
@@ -40,7 +45,7 @@ impl InFlight {
         if let Some(first) = first {
             walk.inner(&mut **first);
         }
-        moved::packets(walk, rest.iter_mut());
+        moved::packets(walk, rest.iter_mut().map(|(at, packet)| (at, packet)));
     }
 
     /// Adds a packet behind the others. It arrives after them even if `at` is earlier.

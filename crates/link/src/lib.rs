@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod acm;
+mod ahead;
 pub mod capacity;
 mod change;
 pub mod channel;

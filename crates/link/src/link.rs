@@ -6,6 +6,7 @@
 //! has begun meanwhile, at the time it began. So an arriving packet meets the correct state, for any
 //! discipline, and a link that is woken late (live, on a busy machine) still serves at its exact rate.
 
+use crate::ahead::{Expected, Place};
 use crate::change::{Change, UserChanges};
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
@@ -20,6 +21,7 @@ use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{
     Cx, Duration, Input, Instant, Node, NodeId, Packet, Pkt, Port, Proto, Purpose, Slot, World,
 };
+use std::collections::VecDeque;
 
 /// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
 /// three cache lines, which makes thousands of links cheap.
@@ -36,6 +38,8 @@ pub struct Link {
     pub(crate) queue: Queue,
     /// Boxed, and made with the first use: a link at which nothing waits and is lost does not use it.
     pub(crate) stats: Option<Box<LinkStats>>,
+    /// Packets that the link was told of and that have not arrived yet, with the times at which they do.
+    pub(crate) expected: VecDeque<Expected>,
 }
 
 impl DirectionSpec {
@@ -78,6 +82,7 @@ impl Link {
             served: Served::default(),
             queue,
             stats: None,
+            expected: VecDeque::new(),
         }
     }
 
@@ -92,7 +97,7 @@ impl Link {
     /// The next packet that arrives.
     #[inline]
     pub fn next_arrival(&self) -> Option<&Packet> {
-        self.in_flight.first()
+        self.in_flight.first().or_else(|| self.expected.front().map(|first| &*first.packet))
     }
 
     /// Returns the counters up to `cx.now`, with those of the queue.
@@ -112,6 +117,7 @@ impl Link {
     pub fn end(&mut self, cx: &mut Cx<'_>) {
         self.stats(cx);
         self.in_flight = InFlight::default();
+        self.expected = VecDeque::new();
         self.queue.end();
     }
 
@@ -194,6 +200,7 @@ impl Link {
             varying.sending_until
         });
         varying.unwrap_or_else(|| {
+            self.take_expected(cx);
             self.catch_up(cx);
             self.busy_until
         })
@@ -207,6 +214,9 @@ impl Link {
             return self.receive_special(cx, packet);
         }
         self.arrive(cx, packet);
+        if self.channel.place != Place::Alone {
+            return self.arm_in_chain(cx);
+        }
         self.arm(cx, self.deadline());
     }
 
@@ -236,6 +246,8 @@ impl Link {
     pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let (packet, deadline) = if self.channel.varies {
             self.wake_varying(cx)
+        } else if self.channel.place != Place::Alone {
+            return self.wake_in_chain(cx);
         } else {
             self.disarm(cx);
             self.catch_up(cx);
@@ -247,7 +259,7 @@ impl Link {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `receive`")]
-    fn arrive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+    pub(crate) fn arrive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up(cx);
         if self.busy_until <= cx.now && self.queue.is_empty() {
@@ -302,7 +314,7 @@ impl Link {
 
     /// Begins every service that should have begun by now.
     #[inline]
-    fn catch_up(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn catch_up(&mut self, cx: &mut Cx<'_>) {
         if self.busy_until <= cx.now && !self.queue.is_empty() {
             self.serve_waiting(cx);
         }
@@ -324,13 +336,18 @@ impl Link {
         let sent = Fragments::of(self.channel.mtu, packet.wire_len());
         let end = self.channel.serialise(start, sent, fresh);
         self.busy_until = end;
-        self.served.packets += 1;
-        self.served.bytes += sent.bytes;
-        self.served.busy += end.since(start);
+        self.count_service(sent, start, end);
         match self.channel.draw_loss(cx, sent) {
             None => self.in_flight.push(end + self.channel.one_way, packet),
             Some(cause) => self.lose(cx, start, packet, cause),
         }
+    }
+
+    #[inline]
+    pub(crate) fn count_service(&mut self, sent: Fragments, start: Instant, end: Instant) {
+        self.served.packets += 1;
+        self.served.bytes += sent.bytes;
+        self.served.busy += end.since(start);
     }
 
     /// Drops a packet that is too long, and tells its sender at port 1. There is no message about a message
@@ -363,7 +380,7 @@ impl Link {
     /// Takes the packets that have arrived: returns the first, or sends them if there are several.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `receive`")]
-    fn deliver(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+    pub(crate) fn deliver(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let packet = self.in_flight.pop_until(cx.now)?;
         cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
         if self.in_flight.first_at > cx.now {
@@ -392,7 +409,7 @@ impl Link {
     }
 
     #[inline]
-    fn disarm(&mut self, cx: &Cx<'_>) {
+    pub(crate) fn disarm(&mut self, cx: &Cx<'_>) {
         if cx.now >= self.armed {
             self.armed = Instant::NEVER;
         }

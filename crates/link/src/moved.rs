@@ -11,7 +11,7 @@ use bentpipe_base::shift::{Shift, Walk};
 use bentpipe_base::{Instant, Pkt};
 
 /// Visits packets and the times at which they are due.
-pub(crate) fn packets<'a>(walk: &mut Walk<'_>, all: impl Iterator<Item = &'a mut (Instant, Pkt)>) {
+pub(crate) fn packets<'a>(walk: &mut Walk<'_>, all: impl Iterator<Item = (&'a mut Instant, &'a mut Pkt)>) {
     for (at, packet) in all {
         if walk.has_ended() {
             return;
@@ -23,14 +23,14 @@ pub(crate) fn packets<'a>(walk: &mut Walk<'_>, all: impl Iterator<Item = &'a mut
 
 impl Shift for Link {
     fn shift(&mut self, walk: &mut Walk<'_>) {
-        let Self { busy_until, armed, in_flight, channel, served, queue, stats } = self;
+        let Self { busy_until, armed, in_flight, channel, served, queue, stats, expected } = self;
         // a service in progress ends before the link changes
         let lead = busy_until.since(walk.now());
         walk.past(busy_until);
         walk.time(armed);
         channel.shift(walk, lead);
-        let Served { packets, bytes, busy } = served;
-        for sum in [packets, &mut bytes.0, &mut busy.0] {
+        let Served { packets: sent, bytes, busy } = served;
+        for sum in [sent, &mut bytes.0, &mut busy.0] {
             walk.count(sum);
         }
         walk.same(&stats.is_some());
@@ -39,6 +39,8 @@ impl Shift for Link {
         }
         in_flight.shift(walk);
         queue.shift(walk);
+        walk.same(&expected.len());
+        packets(walk, expected.iter_mut().map(|expected| (&mut expected.at, &mut expected.packet)));
     }
 }
 

@@ -184,6 +184,12 @@ impl Queue {
         }
     }
 
+    /// True if nothing waits, and the discipline need not be told.
+    #[inline]
+    pub(crate) fn is_rested(&self) -> bool {
+        self.more.is_none() && self.tail.packets.is_empty()
+    }
+
     /// Tells the discipline that nothing waits and that the link is idle.
     #[inline]
     pub fn rest(&mut self) {

@@ -4,6 +4,7 @@
 //! from event to event; a live driver advances it to the present, injects packets at its open ends and takes
 //! packets that have arrived there.
 
+mod chains;
 mod forward;
 mod network;
 mod nodes;

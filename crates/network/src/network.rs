@@ -28,7 +28,7 @@ pub struct Network {
     pub(crate) nodes: Nodes,
     /// The search for repetitions, if they are skipped.
     pub(crate) forward: Option<Box<FastForward>>,
-    wires: Wires,
+    pub(crate) wires: Wires,
     /// The slice of time for which memory was read ahead, and whether it has many events.
     touched: u64,
     is_dense: bool,
@@ -257,7 +257,14 @@ impl Network {
     fn wake(&mut self, id: NodeId, slot: Slot) -> Option<Pkt> {
         let cx = &mut self.world.cx(self.now, id);
         match self.nodes.kinds[id.0 as usize] {
-            Kind::Link(i) => return self.nodes.links[i as usize].wake(cx),
+            Kind::Link(i) => {
+                let link = &mut self.nodes.links[i as usize];
+                if link.tells() {
+                    self.tell(id, i as usize);
+                    return None;
+                }
+                return link.wake(cx);
+            }
             Kind::Host(i) => self.nodes.hosts[i as usize].wake(cx, slot),
             _ => self.nodes.handle(id, cx, Input::Timer(slot)),
         }
@@ -398,7 +405,7 @@ impl Network {
         while let Some(wake) = self.world.events.pop_until(until) {
             // later than `wake.at` only if the driver has skipped time (`skip_to`)
             self.now = self.now.max(wake.at);
-            if self.nodes.links.len() >= MANY_LINKS {
+            if self.has_many_links() {
                 self.touch_ahead();
             }
             let mut sent = match self.wake(wake.node, wake.slot) {
@@ -417,6 +424,12 @@ impl Network {
             }
         }
         self.now = self.now.max(until);
+    }
+
+    /// True if there are more links than fit a near cache.
+    #[inline]
+    pub(crate) const fn has_many_links(&self) -> bool {
+        self.nodes.links.len() >= MANY_LINKS
     }
 }
 

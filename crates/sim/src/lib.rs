@@ -18,7 +18,7 @@ pub use bentpipe_network::Network as Simulation;
 pub use instrument::Instruments;
 pub use observe::{RecordOptions, Sampler};
 pub use record::Record;
-pub use run::{SharedSink, run, run_each_packet, run_recorded, run_skipping, run_while};
+pub use run::{SharedSink, run, run_each_event, run_each_packet, run_recorded, run_skipping, run_while};
 pub use steps::Steps;
 
 /// Version of the simulator's results. Increase it for changes that [`FINGERPRINTS`] do not show.

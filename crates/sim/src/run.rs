@@ -42,6 +42,13 @@ pub fn run_each_packet(scenario: &Scenario) -> Report {
     observe(scenario, watch, |_| None).expect("nothing stops it").0
 }
 
+/// Runs `scenario` to its end with an event for each arrival at each link, and without skipping anything. The
+/// report is the same, to the byte.
+pub fn run_each_event(scenario: &Scenario) -> Report {
+    let watch = Watch { each_packet: true, each_event: true, ..Watch::default() };
+    observe(scenario, watch, |_| None).expect("nothing stops it").0
+}
+
 /// Runs `scenario`, and records it if there is a `watch`. `go_on` is called after every 100 ms of
 /// simulated time; once it returns false the run is abandoned, and there is no report. It changes no
 /// result otherwise.
@@ -76,6 +83,8 @@ struct Watch<'a> {
     go_on: Option<&'a mut dyn FnMut() -> bool>,
     /// Nothing is skipped.
     each_packet: bool,
+    /// Links are not chained.
+    each_event: bool,
     /// Told how many repetitions were skipped.
     skipped: Option<&'a Cell<u64>>,
 }
@@ -98,6 +107,9 @@ fn observe(
         watchers.sampler.iter().map(|s| s.recorder.clone() as SharedSink).chain(listen(&net)).collect();
     if !sinks.is_empty() {
         net.sim.world.set_sink(Box::new(Tee(sinks)));
+    }
+    if !watch.each_event {
+        net.chain();
     }
     let end = Instant::ZERO + scenario.duration;
     let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));

@@ -8,7 +8,7 @@ use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, Rng};
 use bentpipe_report::Report;
 use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_sim::{RecordOptions, run, run_each_packet, run_recorded, run_skipping};
+use bentpipe_sim::{RecordOptions, run, run_each_event, run_recorded, run_skipping};
 use random_networks::{RandomNetwork, random_network};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
 /// The repetitions skipped; panics if the reports differ.
 fn skipped(scenario: &Scenario, what: &str) -> u64 {
     let (report, _, skipped) = run_skipping(scenario, None);
-    same(&report.to_json(), &run_each_packet(scenario).to_json(), &format!("{what}, {skipped} skips"));
+    same(&report.to_json(), &run_each_event(scenario).to_json(), &format!("{what}, {skipped} skips"));
     skipped
 }
 
@@ -105,7 +105,7 @@ fn a_run_of_any_length_ends_the_same() {
     for ms in [60_000, 61_234, 77_777, 123_456] {
         let duration = format!("{ms} ms");
         let scenario = scenario(window, &[("window", "40 segments"), ("duration", &duration)]);
-        assert_eq!(run(&scenario).to_json(), run_each_packet(&scenario).to_json(), "{duration}");
+        assert_eq!(run(&scenario).to_json(), run_each_event(&scenario).to_json(), "{duration}");
     }
 }
 
@@ -150,9 +150,11 @@ fn skipped_in(network: &RandomNetwork, what: &str) -> (u64, Report) {
     let (report, record, skipped) = run_skipping(&scenario, watch.as_ref());
     let what = format!("{skipped} skips in {what}");
     if record.is_none() {
-        same(&report.to_json(), &run_each_packet(&scenario).to_json(), &what);
+        same(&report.to_json(), &run_each_event(&scenario).to_json(), &what);
     } else {
-        let (plain, plain_record) = run_recorded(&scenario, &options(true), |_| None);
+        // traced, so with an event for each arrival at each link
+        let trace = Rc::new(RefCell::new(Trace::default()));
+        let (plain, plain_record) = run_recorded(&scenario, &options(true), |_| Some(trace));
         same(&report.to_json(), &plain.to_json(), &what);
         same(&format!("{record:#?}"), &format!("{:#?}", Some(plain_record)), &what);
     }

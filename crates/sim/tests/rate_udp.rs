@@ -99,7 +99,9 @@ fn without_signalling_the_calls_lose_packets() {
     let report = run(&rate_udp(&[("encoding", "off"), ("discipline", "fifo")]));
     assert!(flow(&report, "film").rate().is_none() && report.flow_routers[0].requests == 0);
     assert!(flow(&report, "trailer").udp().unwrap().sent > 7000);
-    assert!(lost(&report, "film") > 100, "{}", lost(&report, "film"));
+    // which of them does depends on which sends first: they send at the same times
+    let losses = ["film", "series", "trailer", "alarm"].map(|call| lost(&report, call));
+    assert!(losses.iter().sum::<u64>() > 500, "{losses:?}");
 }
 
 /// A reserved flow that was idle waits for the packet in service alone, although TCP fills the queue.

@@ -4,14 +4,16 @@
 //! skipped. Those that come last among their time are left out: nodes request them again, and when they did
 //! so changes nothing.
 
-use super::{EventQueue, NONE, time_of};
-use crate::few::Entry;
-use crate::heap::{Key, Owner};
+use super::{EventQueue, Key, LAST, NONE};
 use crate::shift::{Purpose, Walk};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 
-/// The numbers of wake-ups that come last begin with this bit.
-pub(super) const LAST: u64 = 1 << 63;
+impl Key {
+    /// The key of the same wake-up some time later.
+    const fn later(self, by: Duration) -> Self {
+        Self { at: self.at.saturating_add(by.0), since: self.since.saturating_add(by.0), ..self }
+    }
+}
 
 impl EventQueue {
     /// Visits the wake-ups.
@@ -25,16 +27,9 @@ impl EventQueue {
     }
 
     /// Puts all wake-ups but those that come last into `all`, in order.
-    fn sorted(&self, all: &mut Vec<(Key, Owner)>) {
+    fn sorted(&self, all: &mut Vec<Key>) {
         all.clear();
-        let mut add = |key: Key, owner: Owner| {
-            if key as u64 & LAST == 0 {
-                all.push((key, owner));
-            }
-        };
-        for (key, owner) in self.few.as_slice().iter().map(Entry::keyed) {
-            add(key, owner);
-        }
+        all.extend_from_slice(self.few.as_slice());
         for (word, bits) in self.filled.iter().enumerate() {
             let mut bits = *bits;
             while bits != 0 {
@@ -42,14 +37,15 @@ impl EventQueue {
                 bits &= bits - 1;
                 while at != NONE {
                     let entry = &self.entries[at as usize];
-                    add(entry.key, entry.owner);
+                    all.push(entry.key);
                     at = entry.next;
                 }
             }
         }
-        self.now.iter().for_each(|(key, owner)| add(*key, *owner));
-        self.far.each(&mut add);
-        all.sort_unstable_by_key(|wake| wake.0);
+        all.extend_from_slice(&self.now);
+        all.extend_from_slice(self.far.as_slice());
+        all.retain(|key| key.since != LAST);
+        all.sort_unstable();
     }
 
     fn compare(&self, walk: &mut Walk<'_>) {
@@ -57,14 +53,12 @@ impl EventQueue {
         self.sorted(&mut present);
         let (period, now) = (walk.period(), walk.now());
         let recorded = core::mem::take(walk.wakes());
-        let waits =
-            |of: &[(Key, Owner)], wake: &(Key, Owner)| of.binary_search_by_key(&wake.0, |w| w.0).is_ok();
-        let mut before = recorded.iter().filter(|wake| !waits(&present, wake));
-        for wake in &present {
-            let (at, owner) = (time_of(wake.0), wake.1);
-            if waits(&recorded, wake) {
-                walk.fixed_end(at);
-            } else if before.next().is_none_or(|b| b.1 != owner || time_of(b.0) + period != at || at < now) {
+        let waits = |of: &[Key], key: &Key| of.binary_search(key).is_ok();
+        let mut before = recorded.iter().filter(|key| !waits(&present, key));
+        for key in &present {
+            if waits(&recorded, key) {
+                walk.fixed_end(Instant(key.at));
+            } else if key.at < now.0 || before.next().is_none_or(|b| b.later(period) != *key) {
                 walk.end();
             }
         }
@@ -74,22 +68,16 @@ impl EventQueue {
         *walk.wakes() = recorded;
     }
 
-    /// Moves what repeats itself. What waits for a fixed time has been requested before it.
+    /// Moves what repeats itself. What waits for a fixed time stays.
     fn forward(&mut self, walk: &mut Walk<'_>) {
         let mut present = Vec::with_capacity(self.len());
         self.sorted(&mut present);
-        *self = Self { pushed: self.pushed, ..Self::default() };
-        let stays = |wake: &(Key, Owner), walk: &mut Walk<'_>| {
-            walk.wakes().binary_search_by_key(&wake.0, |w| w.0).is_ok()
-        };
+        *self = Self::default();
         let distance = walk.distance();
-        for fixed in [true, false] {
-            for wake in &present {
-                if stays(wake, walk) == fixed {
-                    let by = if fixed { Duration::ZERO } else { distance };
-                    self.push(time_of(wake.0) + by, wake.1.0, wake.1.1);
-                }
-            }
+        for key in present {
+            let stays = walk.wakes().binary_search(&key).is_ok();
+            let by = if stays { Duration::ZERO } else { distance };
+            self.push_key(key.later(by));
         }
     }
 }

@@ -52,6 +52,14 @@ pub struct Network {
     pub ports: Vec<Option<NodeId>>,
 }
 
+impl Network {
+    /// Chains the links that can be ([`Simulation::chain`]); returns how many are told of packets.
+    pub fn chain(&mut self) -> usize {
+        let both = |flow: &FlowEnds| [(flow.from.0, flow.to.1), (flow.to.0, flow.from.1)];
+        self.sim.chain(self.flows.iter().flat_map(both))
+    }
+}
+
 /// Builds the network of `scenario`.
 pub fn build(scenario: &spec::Scenario) -> Network {
     assemble(scenario, false)
