@@ -163,8 +163,7 @@ impl Episode {
         let tcp = |app: &App| !matches!(app, App::Udp { .. });
         let found = scenario.flows.iter().position(|f| tcp(&f.app) && is_it(&f.name));
         let Some(flow) = found else {
-            let names: Vec<&str> =
-                scenario.flows.iter().filter(|f| tcp(&f.app)).map(|f| f.name.as_str()).collect();
+            let names: Vec<&str> = scenario.flows.iter().filter(|f| tcp(&f.app)).map(|f| &*f.name).collect();
             let wanted = flow.map_or_else(String::new, |name| format!(" called `{name}`"));
             let text = format!("the scenario has no flow of TCP{wanted}: it has {}", names.join(", "));
             return Err(error::input(py, &text));

@@ -118,7 +118,7 @@ mod tests {
     fn its_scenario_has_a_flow_without_and_one_with() {
         let source = Source::new("accelerate.toml", SCENARIO);
         let scenario = bentpipe_scenario::load(&source, &[], None).unwrap();
-        let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
+        let names: Vec<&str> = scenario.flows.iter().map(|f| &*f.name).collect();
         assert_eq!(names, ["without-gateway", "with-gateway"]);
         assert_eq!(scenario.gateways.len(), 1);
     }

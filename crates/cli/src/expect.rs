@@ -168,7 +168,12 @@ mod tests {
         let rtt_ms = Quantiles { p50: Some(500.0), ..Quantiles::default() };
         let tcp = TcpReport { rtt_ms, retransmits: 3, ..TcpReport::default() };
         let name = "near:1 > far:2".to_owned();
-        let flow = FlowReport { name, goodput_bps: 1e6, kind: FlowKind::from(tcp), ..FlowReport::default() };
+        let flow = FlowReport {
+            name: name.into(),
+            goodput_bps: 1e6,
+            kind: FlowKind::from(tcp),
+            ..FlowReport::default()
+        };
         let report = Report { flows: vec![flow], ..Report::default() };
         Expect::parse(text).unwrap().judge(&report).0
     }

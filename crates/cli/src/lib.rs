@@ -15,6 +15,7 @@ mod find;
 mod gateway;
 mod generate;
 mod input;
+mod json;
 pub mod library;
 mod link;
 mod links;
@@ -102,7 +103,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
             let (json, each_packet) = (*json, *no_fast_forward);
             let pictures = pictures.formats();
             let output = simulate::Output { json, each_packet, out: out.as_deref(), pictures };
-            simulate::run(&input::load(input)?, output, expect)?
+            return simulate::run(&input::load(input)?, output, expect);
         }
         Command::Show(options) => (show::run(options)?, true),
         Command::Doctor { json, clean } => doctor::run(*json, *clean)?,
@@ -127,10 +128,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
 /// True if a command prints what programs read: it is UTF-8 in every locale.
 fn is_data(command: &Command) -> bool {
     match command {
-        Command::Sim { json, .. }
-        | Command::Doctor { json, .. }
-        | Command::Replay { json, .. }
-        | Command::Links { json } => *json,
+        Command::Doctor { json, .. } | Command::Replay { json, .. } | Command::Links { json } => *json,
         Command::Scenarios { name, json } => name.is_some() || *json,
         Command::Compare(options) => options.json,
         Command::Link(link) => link.json,

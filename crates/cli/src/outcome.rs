@@ -118,7 +118,12 @@ pub(crate) fn print_as(text: &str, is_data: bool) -> Result<(), Failure> {
 /// Prints results for programs.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The failure of a write to standard output.
+pub(crate) fn printed(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
         // the reader may stop early, as `head` does
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("standard output: {error}")))

@@ -1,8 +1,8 @@
 //! Runs the simulator.
 
 use crate::expect::{Expect, judge_all};
-use crate::locale;
-use crate::outcome::{Failure, print_message};
+use crate::outcome::{Failure, NOT_MET, print_as, print_message};
+use crate::{json, locale};
 use bentpipe_report::Report;
 use bentpipe_results::{Formats, limits_in_lines, record_for_lines};
 use bentpipe_scenario::Scenario;
@@ -22,13 +22,9 @@ pub(crate) struct Output<'a> {
     pub(crate) pictures: Formats,
 }
 
-/// Runs a scenario; returns the report as text or JSON, and true if every expectation is met. With a folder,
-/// all other output goes into it.
-pub(crate) fn run(
-    scenario: &Scenario,
-    output: Output<'_>,
-    expects: &[Expect],
-) -> Result<(String, bool), Failure> {
+/// Runs a scenario and prints the report as text or JSON. With a folder, all other output goes into it.
+/// Returns the exit status, which says whether every expectation is met.
+pub(crate) fn run(scenario: &Scenario, output: Output<'_>, expects: &[Expect]) -> Result<u8, Failure> {
     expects.iter().try_for_each(|expect| expect.check("--expect", scenario))?;
     let (report, record) = match output.out {
         None if output.json && output.each_packet => (run_each_packet(scenario), Record::default()),
@@ -45,8 +41,12 @@ pub(crate) fn run(
         }
     };
     let all_met = judge_all(expects, &report, "");
-    let text = if output.json { report.to_json() + "\n" } else { in_words(&report, &record) };
-    Ok((text, all_met))
+    if output.json {
+        json::print(&report)?;
+    } else {
+        print_as(&in_words(&report, &record), false)?;
+    }
+    Ok(if all_met { 0 } else { NOT_MET })
 }
 
 /// The report as text, with what limited the flows over time.

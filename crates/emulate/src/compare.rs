@@ -61,7 +61,7 @@ impl Comparison {
         let name = row.of.strip_prefix("link ").filter(|_| self.simulated.flows.len() > MOST_LISTED);
         let Some(name) = name else { return true };
         let all = self.simulated.links.iter().chain(&self.emulated.links);
-        all.filter(|link| link.name == name)
+        all.filter(|link| *link.name == *name)
             .any(|link| link.utilisation > BUSY || link.drops.values().any(|n| *n > 0))
     }
 

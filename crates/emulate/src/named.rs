@@ -3,6 +3,7 @@
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
 use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
+use std::sync::Arc;
 
 /// The scenario of a named link profile. Forward is from `far` to `near`, where the user is.
 ///
@@ -43,7 +44,7 @@ pub fn change(scenario: &mut Scenario, change: &Change) {
     for link in &mut scenario.links {
         let round_trip = [&link.forward, &link.backward].map(|d| change.delay.unwrap_or(d.delay));
         let round_trip = round_trip[0] + round_trip[1];
-        for direction in [&mut link.forward, &mut link.backward] {
+        for direction in [&mut link.forward, &mut link.backward].map(Arc::make_mut) {
             direction.rate = change.rate.unwrap_or(direction.rate);
             direction.delay = change.delay.unwrap_or(direction.delay);
             direction.loss = change.loss.unwrap_or(direction.loss);
@@ -76,7 +77,7 @@ pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
                 Capacity::Bytes(bytes) => (bytes, bytes.to_string()),
             };
             if has.0 < wants.0 && wants.0 > 3000 {
-                all.push((name.clone(), text, wants.to_string()));
+                all.push((name.to_string(), text, wants.to_string()));
             }
         }
     }

@@ -49,7 +49,8 @@ impl Shift for LinkStats {
         // `served` and `marked` are copies, made when they are read
         let Self { served: _, queue_peak, recent_peak, marked: _, drops, queue_ns, queue_since } = self;
         walk.same(&(*queue_peak, *recent_peak));
-        for sum in drops {
+        walk.same(&drops.is_some());
+        for sum in drops.iter_mut().flat_map(|drops| drops.iter_mut()) {
             walk.count(sum);
         }
         walk.count_u128(queue_ns);

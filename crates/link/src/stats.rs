@@ -14,6 +14,8 @@ pub struct Served {
     pub busy: Duration,
 }
 
+type Drops = [u64; DropCause::ALL.len()];
+
 /// Counters of one direction of a link.
 #[derive(Clone, Debug, Default)]
 pub struct LinkStats {
@@ -25,7 +27,8 @@ pub struct LinkStats {
     pub(crate) recent_peak: u32,
     /// Packets marked CE in the queue; `None` if the discipline does not mark.
     pub marked: Option<u64>,
-    pub(crate) drops: [u64; DropCause::ALL.len()],
+    /// By cause; made with the first drop, since there may be hundreds of thousands of links.
+    pub(crate) drops: Option<Box<Drops>>,
     /// Packets waiting, integrated over time, up to `queue_since`.
     pub(crate) queue_ns: u128,
     pub(crate) queue_since: Instant,
@@ -34,8 +37,12 @@ pub struct LinkStats {
 impl LinkStats {
     /// Counts a drop.
     #[inline]
-    pub const fn dropped(&mut self, cause: DropCause) {
-        self.drops[cause as usize] += 1;
+    pub fn dropped(&mut self, cause: DropCause) {
+        self.drops.get_or_insert_default()[cause as usize] += 1;
+    }
+
+    fn drops_by(&self, cause: DropCause) -> u64 {
+        self.drops.as_ref().map_or(0, |drops| drops[cause as usize])
     }
 
     /// Updates the peaks after an arrival; `waiting` packets wait now.
@@ -47,7 +54,7 @@ impl LinkStats {
 
     /// Drops by cause, without causes that did not occur.
     pub fn drops(&self) -> impl Iterator<Item = (DropCause, u64)> {
-        DropCause::ALL.into_iter().map(|c| (c, self.drops[c as usize])).filter(|(_, n)| *n > 0)
+        DropCause::ALL.into_iter().map(|c| (c, self.drops_by(c))).filter(|(_, n)| *n > 0)
     }
 
     /// Records that `waiting` packets have waited from the last call until `at`.
@@ -61,13 +68,13 @@ impl LinkStats {
 
     /// Packets lost on the way, after the queue.
     pub fn lost(&self) -> u64 {
-        let refused = self.drops[DropCause::TooBig as usize];
+        let refused = self.drops_by(DropCause::TooBig);
         self.drops().map(|(_, n)| n).sum::<u64>() - self.dropped_in_queue() - refused
     }
 
     /// Packets dropped in the queue: it was full, or the AQM dropped them.
-    pub const fn dropped_in_queue(&self) -> u64 {
-        self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
+    pub fn dropped_in_queue(&self) -> u64 {
+        self.drops_by(DropCause::QueueFull) + self.drops_by(DropCause::Aqm)
     }
 
     /// Mean number of waiting packets since `before` was copied, `time` ago. Bring both up to date first.

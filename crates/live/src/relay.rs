@@ -8,6 +8,7 @@ use bentpipe_scenario::Scenario;
 use bentpipe_sim::build::{Network, build_open};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Links of at least this rate and without impairments pass super-packets whole: 64 KB take 52 us.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
@@ -27,7 +28,7 @@ impl Names {
     }
 
     /// Directions of links with their nodes: forward and backward of each link in turn.
-    pub fn links(&self) -> Vec<(String, NodeId)> {
+    pub fn links(&self) -> Vec<(Arc<str>, NodeId)> {
         self.0.borrow().links.clone()
     }
 }

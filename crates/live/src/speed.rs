@@ -49,7 +49,9 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
     }
     for link in &mut scenario.links {
         for side in [&mut link.forward, &mut link.backward] {
-            if let Some(dynamics) = &mut side.dynamics {
+            if side.dynamics.is_some()
+                && let Some(dynamics) = &mut Arc::make_mut(side).dynamics
+            {
                 clock.dynamics(dynamics);
             }
         }

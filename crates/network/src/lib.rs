@@ -8,6 +8,7 @@ mod chains;
 mod forward;
 mod network;
 mod nodes;
+mod room;
 mod wires;
 
 pub use network::Network;

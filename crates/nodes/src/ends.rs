@@ -81,11 +81,20 @@ impl Endpoint {
 /// Local port, remote address, remote port.
 type Key = (u16, Addr, u16);
 
-/// All ends. The first is stored inline, because most hosts have only one and this saves an indirection.
+/// All ends. Most hosts have one at most, and each is made when its connection opens: a host without one is
+/// small.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionTable {
-    first: Option<Endpoint>,
-    more: Vec<Option<Endpoint>>,
+    first: Option<Box<Endpoint>>,
+    /// Made with the second connection, or when the first closes.
+    more: Option<Box<More>>,
+}
+
+/// What only a host with several connections, or with closed ones, has.
+#[derive(Debug, Default)]
+struct More {
+    /// All but the first.
+    ends: Vec<Option<Box<Endpoint>>>,
     /// Indices of free entries.
     free: Vec<u32>,
     /// Index of each open connection. The first is missing while there was never more than one at a time.
@@ -96,37 +105,47 @@ pub(crate) struct ConnectionTable {
 impl ConnectionTable {
     #[inline]
     pub(crate) fn get_mut(&mut self, i: usize) -> Option<&mut Endpoint> {
-        if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1)?.as_mut() }
+        if i == 0 {
+            self.first.as_deref_mut()
+        } else {
+            self.more.as_mut()?.ends.get_mut(i - 1)?.as_deref_mut()
+        }
     }
 
     /// All places in order of their indices; in an empty one there is none.
     pub(crate) fn all(&mut self) -> impl Iterator<Item = Option<&mut Endpoint>> {
-        core::iter::once(self.first.as_mut()).chain(self.more.iter_mut().map(Option::as_mut))
+        let more = self.more.iter_mut().flat_map(|more| &mut more.ends);
+        core::iter::once(&mut self.first).chain(more).map(Option::as_deref_mut)
     }
 
     fn get(&self, i: usize) -> Option<&Endpoint> {
-        if i == 0 { self.first.as_ref() } else { self.more.get(i - 1)?.as_ref() }
+        if i == 0 { self.first.as_deref() } else { self.more.as_ref()?.ends.get(i - 1)?.as_deref() }
+    }
+
+    /// True if there was never more than one connection at a time.
+    #[inline]
+    fn is_single(&self) -> bool {
+        self.more.as_ref().is_none_or(|more| more.ends.is_empty())
     }
 
     /// The connection of a host that has never had more than one at a time.
     #[inline]
     pub(crate) fn only(&self) -> Option<&Endpoint> {
-        self.first.as_ref().filter(|_| self.more.is_empty())
+        self.first.as_deref().filter(|_| self.is_single())
     }
 
     /// Returns the index of the connection that a segment belongs to.
     #[inline]
     pub(crate) fn find(&self, packet: &Pkt) -> Option<usize> {
         // most hosts have one connection
-        if let Some(only) = &self.first
-            && self.more.is_empty()
-        {
+        if let Some(only) = self.only() {
             let t = only.conn.tuple();
             if t.local.1 == packet.dport && t.remote == (packet.src, packet.sport) {
                 return Some(0);
             }
         }
-        self.demux.get(&(packet.dport, packet.src, packet.sport)).map(|i| *i as usize)
+        let more = self.more.as_ref()?;
+        more.demux.get(&(packet.dport, packet.src, packet.sport)).map(|i| *i as usize)
     }
 
     /// Returns the open connection, else the last closed one. A closed one that was established has
@@ -137,52 +156,67 @@ impl ConnectionTable {
             let living = living.and_then(|i| self.get(*i as usize));
             living.filter(|end| was_established(end)).or(past.map(|end| &**end)).or(living)
         };
+        let more = self.more.as_deref();
+        let past = more.and_then(|more| more.past.get(&key));
+        let near_past = || more.and_then(|more| nearest(&more.past, key));
         if let Some(only) = self.only() {
             let key_of_only = key_of(only.conn.tuple());
             let is_near = (key_of_only.0, key_of_only.1) == (key.0, key.1);
-            let exact = of(Some(&0).filter(|_| key_of_only == key), self.past.get(&key));
-            return exact.or_else(|| of(Some(&0).filter(|_| is_near), nearest(&self.past, key)));
+            let exact = of(Some(&0).filter(|_| key_of_only == key), past);
+            return exact.or_else(|| of(Some(&0).filter(|_| is_near), near_past()));
         }
-        let exact = of(self.demux.get(&key), self.past.get(&key));
-        exact.or_else(|| of(nearest(&self.demux, key), nearest(&self.past, key)))
+        let exact = of(more?.demux.get(&key), past);
+        exact.or_else(|| of(more.and_then(|more| nearest(&more.demux, key)), near_past()))
     }
 
     /// Adds an end; returns its index.
-    pub(crate) fn add(&mut self, tuple: Tuple, end: Endpoint) -> usize {
-        let i = if self.first.is_none() {
+    pub(crate) fn add(&mut self, tuple: Tuple, end: Box<Endpoint>) -> usize {
+        let is_single = self.is_single();
+        let Some(first) = &self.first else {
             self.first = Some(end);
-            if self.more.is_empty() {
-                return 0;
+            if let Some(more) = self.more.as_mut().filter(|_| !is_single) {
+                more.demux.insert(key_of(tuple), 0);
             }
-            0
-        } else if let Some(i) = self.free.pop() {
-            self.more[i as usize - 1] = Some(end);
+            return 0;
+        };
+        let more = self.more.get_or_insert_default();
+        let i = if let Some(i) = more.free.pop() {
+            more.ends[i as usize - 1] = Some(end);
             i as usize
         } else {
-            if let Some(first) = self.first.as_ref().filter(|_| self.more.is_empty()) {
-                self.demux.insert(key_of(first.conn.tuple()), 0);
+            if is_single {
+                more.demux.insert(key_of(first.conn.tuple()), 0);
             }
-            self.more.push(Some(end));
-            self.more.len()
+            more.ends.push(Some(end));
+            more.ends.len()
         };
-        self.demux.insert(key_of(tuple), i as u32);
+        more.demux.insert(key_of(tuple), i as u32);
         i
+    }
+
+    /// Frees the only end there is or was, if it is at this port: the run is over, and nothing more is read of
+    /// it.
+    pub(crate) fn free_only(&mut self, port: u16) {
+        if self.more.is_none() {
+            self.first.take_if(|end| end.conn.tuple().local.1 == port);
+        }
     }
 
     /// Removes the closed connection at index `i`; keeps its counters.
     #[cold]
     pub(crate) fn retire(&mut self, i: usize) {
+        let more = self.more.get_or_insert_default();
         let end = if i == 0 {
             self.first.take()
         } else {
-            self.free.push(i as u32);
-            self.more.get_mut(i - 1).and_then(Option::take)
+            more.free.push(i as u32);
+            more.ends.get_mut(i - 1).and_then(Option::take)
         };
         if let Some(end) = end {
             let key = key_of(end.conn.tuple());
-            self.demux.remove(&key);
-            if was_established(&end) || !self.past.contains_key(&key) {
-                self.past.insert(key, Box::new(end));
+            more.demux.remove(&key);
+            if was_established(&end) || !more.past.contains_key(&key) {
+                more.past.insert(key, end);
             }
         }
     }

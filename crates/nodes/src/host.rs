@@ -51,12 +51,12 @@ pub struct Host {
     pub(crate) isn: RngSlot,
     pub(crate) jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
-    pub(crate) held: VecDeque<(Instant, Pkt)>,
+    pub(crate) held: Option<Box<VecDeque<(Instant, Pkt)>>>,
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
     pub(crate) udp: Option<Box<Datagrams>>,
-    /// Peers to which SYNs hide their request for a rate.
-    pub(crate) peers: Peers<Addr>,
+    /// Peers to which SYNs hide their request for a rate; made when one asks.
+    pub(crate) peers: Option<Box<Peers<Addr>>>,
 }
 
 /// Makes room for one element if there is none yet: most hosts need no more, and the default is four.
@@ -142,6 +142,11 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
+    /// Frees the end at local port `port`, after the run: if it is the host's only one.
+    pub fn free_end(&mut self, port: u16) {
+        self.ends.free_only(port);
+    }
+
     /// Reads what the arrival of `packet` will use, as a link does ahead of its call; only for a host
     /// with one connection.
     #[inline]
@@ -180,7 +185,8 @@ impl Host {
                 if end.conn.state() == State::SynSent {
                     end.conn.segment(cx, &packet);
                     if end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
-                        self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                        let peers = self.peers.get_or_insert_default();
+                        peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
                     }
                 } else {
                     end.conn.segment(cx, &packet);
@@ -220,7 +226,7 @@ impl Host {
             let chance = self.draw_random_values(cx);
             let tuple = offer.tuple();
             let conn = offer.complete(cx, chance);
-            let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
+            let i = self.ends.add(tuple, Box::new(Endpoint::new(conn, writer, reader)));
             self.run(cx, i);
         } else {
             self.refuse(cx, &packet);
@@ -247,7 +253,7 @@ impl Host {
         if let Some(rng) = self.jitter
             && let Some(jitter) = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet)
         {
-            transmit_late(end, cx, &mut self.held, (jitter.max, rng));
+            transmit_late(end, cx, self.held.get_or_insert_default(), (jitter.max, rng));
         } else {
             end.conn.transmit_all(cx, |cx, packet| cx.send(Port(0), packet));
         }
@@ -261,8 +267,9 @@ impl Host {
     /// A timer that belongs to no connection.
     fn other_timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         if slot == HELD {
-            let due = self.held.partition_point(|(at, _)| *at <= cx.now);
-            self.held.drain(..due).for_each(|(_, packet)| cx.send(Port(0), packet));
+            let Some(held) = &mut self.held else { return };
+            let due = held.partition_point(|(at, _)| *at <= cx.now);
+            held.drain(..due).for_each(|(_, packet)| cx.send(Port(0), packet));
         } else if let Some(i) = slot.0.checked_sub(PLANNED) {
             self.open(cx, i as usize);
         } else {
@@ -292,10 +299,10 @@ impl Host {
         let tuple = Tuple { local: (self.addr, port), remote: to };
         let chance = self.draw_random_values(cx);
         let mut conn = Connection::connect(cx, tuple, config, chance);
-        if self.peers.hides(cx.now, to.0) {
+        if self.peers.as_ref().is_some_and(|peers| peers.hides(cx.now, to.0)) {
             conn.hide_request();
         }
-        let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
+        let i = self.ends.add(tuple, Box::new(Endpoint::new(conn, writer, reader)));
         self.run(cx, i);
     }
 

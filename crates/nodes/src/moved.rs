@@ -39,7 +39,10 @@ impl Shift for Host {
     fn shift(&mut self, walk: &mut Walk<'_>) {
         let Self { addr: _, ends, listeners: _, planned: _, isn: _, jitter: _, held, refused, udp, peers: _ } =
             self;
-        walk.expect(held.is_empty() && udp.is_none(), "datagrams, or packets held by jitter");
+        walk.expect(
+            held.as_ref().is_none_or(|held| held.is_empty()) && udp.is_none(),
+            "datagrams, or packets held by jitter",
+        );
         walk.same(refused);
         for end in ends.all() {
             walk.same(&end.is_some());

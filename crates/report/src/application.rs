@@ -66,7 +66,7 @@ pub struct UdpReport {
     pub delay_ms: DelayReport,
     /// Rate that the network granted, a value of the flow in JSON; absent for flows that did not ask for one.
     #[serde(skip)]
-    pub rate: Option<RateReport>,
+    pub rate: Option<Box<RateReport>>,
 }
 
 /// One-way delays in milliseconds; null without a sample.

@@ -9,7 +9,8 @@ use crate::rate::RateReport;
 use bentpipe_base::{Duration, Instant};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -17,7 +18,7 @@ use std::sync::LazyLock;
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct FlowReport {
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
@@ -38,7 +39,7 @@ pub enum FlowKind {
     /// TCP.
     Tcp(Box<TcpReport>),
     /// UDP.
-    Udp(UdpReport),
+    Udp(Box<UdpReport>),
 }
 
 impl Default for FlowKind {
@@ -53,13 +54,20 @@ impl From<TcpReport> for FlowKind {
     }
 }
 
-/// Measurements of a TCP connection.
+impl From<UdpReport> for FlowKind {
+    fn from(report: UdpReport) -> Self {
+        Self::Udp(Box::new(report))
+    }
+}
+
+/// Measurements of a TCP connection. What few have is boxed: a run may have a hundred thousand flows.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct TcpReport {
     /// Scheme of the sender, or only "TCP" if it is unknown; `tcp` in JSON.
     #[serde(skip)]
-    pub scheme: String,
+    #[cfg_attr(test, arbitrary(with = tests::scheme))]
+    pub scheme: Cow<'static, str>,
     /// Time at which the sender's handshake completed; null if it did not.
     pub established_s: Option<f64>,
     /// Time at which the sender's last data byte was acknowledged, or the last response was complete; null if
@@ -86,15 +94,15 @@ pub struct TcpReport {
     /// Fraction of the flow's time limited by each cause; the sum is 1.
     pub limited_by: LimitedBy,
     /// The scheme to which the sender fell back; absent without a fallback.
-    pub fallback: Option<FallbackReport>,
+    pub fallback: Option<Box<FallbackReport>>,
     /// Requests; absent for other applications.
-    pub requests: Option<RequestsReport>,
+    pub requests: Option<Box<RequestsReport>>,
     /// Typing; absent for other applications.
-    pub telnet: Option<TelnetReport>,
+    pub telnet: Option<Box<TelnetReport>>,
     /// Probe segments; absent for schemes that send none.
-    pub probes: Option<ProbesReport>,
+    pub probes: Option<Box<ProbesReport>>,
     /// Rate that the network granted; absent for flows that did not ask for one.
-    pub rate: Option<RateReport>,
+    pub rate: Option<Box<RateReport>>,
 }
 
 /// Probe segments of a flow.
@@ -164,11 +172,11 @@ pub struct FlowContext {
     /// Lowest rate on the path of the data, bit/s; 0 if unknown.
     pub path_bps: u64,
     /// The receiver's window, formatted as text.
-    pub receive_window: String,
+    pub receive_window: Arc<str>,
     /// True if the receiving application does not read all data at once.
     pub slow_reader: bool,
     /// The sender's buffer, formatted as text.
-    pub send_buffer: String,
+    pub send_buffer: Arc<str>,
     /// True if losses do not hold down the window of its scheme.
     pub ignores_losses: bool,
 }
@@ -255,7 +263,7 @@ static NO_TCP: LazyLock<TcpReport> = LazyLock::new(TcpReport::default);
 
 impl FlowReport {
     /// Creates the report of a flow that started at `start`, relative to the start of the run.
-    pub fn new(name: impl Into<String>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
         let (name, start_s) = (name.into(), start.as_secs_f64());
         Self { name, start_s, goodput_bps, arrived_bps: None, kind, context: FlowContext::default() }
     }
@@ -276,10 +284,10 @@ impl FlowReport {
     }
 
     /// Returns the rate for which the flow asked; `None` if it did not.
-    pub const fn rate(&self) -> Option<&RateReport> {
+    pub fn rate(&self) -> Option<&RateReport> {
         match &self.kind {
-            FlowKind::Tcp(tcp) => tcp.rate.as_ref(),
-            FlowKind::Udp(udp) => udp.rate.as_ref(),
+            FlowKind::Tcp(tcp) => tcp.rate.as_deref(),
+            FlowKind::Udp(udp) => udp.rate.as_deref(),
         }
     }
 
@@ -334,7 +342,7 @@ fn optional_field<S: Serializer>(
 /// A flow as one JSON object.
 #[derive(Deserialize)]
 struct Flat {
-    name: String,
+    name: Arc<str>,
     tcp: Option<String>,
     #[serde(deserialize_with = "number::or_nan")]
     start_s: f64,
@@ -353,10 +361,21 @@ impl TryFrom<Flat> for FlowReport {
     fn try_from(flat: Flat) -> Result<Self, Self::Error> {
         let Flat { name, tcp, start_s, goodput_bps, arrived_bps, udp, figures } = flat;
         let kind = match (tcp, udp) {
-            (Some(scheme), None) => FlowKind::from(TcpReport { scheme, ..figures }),
-            (None, Some(udp)) => FlowKind::Udp(UdpReport { rate: figures.rate, ..udp }),
+            (Some(scheme), None) => FlowKind::from(TcpReport { scheme: scheme.into(), ..figures }),
+            (None, Some(udp)) => FlowKind::from(UdpReport { rate: figures.rate, ..udp }),
             _ => return Err("a flow has either a scheme in `tcp` or figures in `udp`"),
         };
         Ok(Self { name, start_s, goodput_bps, arrived_bps, kind, context: FlowContext::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arbitrary::{Arbitrary as _, Result, Unstructured};
+
+    /// A random name of a scheme.
+    pub(super) fn scheme(u: &mut Unstructured<'_>) -> Result<Cow<'static, str>> {
+        String::arbitrary(u).map(Cow::Owned)
     }
 }

@@ -257,7 +257,7 @@ mod tests {
         );
         let udp = |lost| {
             let udp = UdpReport { lost, received: 90, ..UdpReport::default() };
-            FlowReport { kind: FlowKind::Udp(udp), ..flow(LimitedBy::default(), 0) }
+            FlowReport { kind: FlowKind::from(udp), ..flow(LimitedBy::default(), 0) }
         };
         let of = |lost| report(vec![udp(lost)], 0.5, &[]).headline();
         assert_eq!(of(10), "The flow of datagrams uses 43 % of the link; 10 % of them are lost.");

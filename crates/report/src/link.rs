@@ -3,6 +3,7 @@
 use crate::number;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Number of events by cause, in the order in which they were counted; only causes that occurred.
 pub type Counts = IndexMap<String, u64>;
@@ -12,7 +13,7 @@ pub type Counts = IndexMap<String, u64>;
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct LinkReport {
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Fraction of the run in which the link was sending.
     #[serde(deserialize_with = "number::or_nan")]
     pub utilisation: f64,

@@ -176,8 +176,8 @@ pub struct Names<'a> {
 impl<'a> From<&'a Report> for Names<'a> {
     fn from(report: &'a Report) -> Self {
         Self {
-            flows: report.flows.iter().map(|f| f.name.as_str()).collect(),
-            links: report.links.iter().map(|l| l.name.as_str()).collect(),
+            flows: report.flows.iter().map(|f| &*f.name).collect(),
+            links: report.links.iter().map(|l| &*l.name).collect(),
             gateways: report.gateways.iter().map(|g| g.name.as_str()).collect(),
             flow_routers: report.flow_routers.iter().map(|r| r.name.as_str()).collect(),
         }

@@ -67,11 +67,11 @@ fn granted_rates_are_those_of_the_flows_that_asked() {
     let change = RateChangeReport { at_s: 0.1, bps: 2_000_000, cause: "granted".into() };
     let mut report = report();
     let FlowKind::Tcp(tcp) = &mut report.flows[0].kind else { panic!("the first flow is TCP") };
-    tcp.rate = Some(RateReport {
+    tcp.rate = Some(Box::new(RateReport {
         granted_bps: Some(2_000_000),
         changes: vec![change.clone(), change],
         ..RateReport::default()
-    });
+    }));
     let value = |text: &str| Metric::parse(text).unwrap().of(&report).unwrap();
     assert_eq!((value("granted"), value("granted[x2]")), (Some(2e6), None));
     assert_eq!((value("rate_changes"), value("rate_changes[y1]")), (Some(2.0), None));

@@ -81,7 +81,7 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
         Some(tcp) => format!("{}: {}", limits_in_words(flow, tcp), goodput_and_end(flow, tcp)),
     };
     let _ = writeln!(out, "{name} ({kind}): {words}");
-    let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
+    let probes = tcp.and_then(|tcp| tcp.probes.as_deref()).map(ProbesReport::in_words);
     let rate = flow.rate().map(RateReport::in_words);
     let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes).chain(rate);
     for detail in details.chain(swift_note(flow)) {
@@ -167,7 +167,7 @@ fn cause_in_words(cause: &str, flow: &FlowReport, tcp: &TcpReport) -> String {
             format!("the receiver's window of {}, as its application reads slowly", c.receive_window)
         }
         "receiver_window" => format!("the receiver's window of {}", c.receive_window),
-        "congestion_window" => match &tcp.fallback {
+        "congestion_window" => match tcp.fallback.as_deref() {
             Some(FallbackReport { to, .. }) => format!("its congestion window ({to}, to which it fell back)"),
             None => format!("its congestion window ({})", tcp.scheme),
         },
@@ -186,7 +186,7 @@ fn detail(tcp: &TcpReport) -> Option<String> {
         let (resent, sent) = (tcp.retransmits, tcp.segments_sent);
         let _ = write!(text, "; {resent} of {sent} segments resent ({share}), {timeouts}");
     }
-    if let Some(FallbackReport { to, why, at_s, .. }) = &tcp.fallback {
+    if let Some(FallbackReport { to, why, at_s, .. }) = tcp.fallback.as_deref() {
         let _ = write!(text, "; {to} from {} s on: {why}", decimals(*at_s, 1));
     }
     Some(text)
@@ -250,8 +250,8 @@ fn group(out: &mut String, members: &[&FlowReport]) {
         let timeouts = sum(|tcp| tcp.timeouts);
         let _ = writeln!(out, "  {resent} of {sent} segments resent ({share}), {timeouts} timeouts");
     }
-    let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_ref())).map(|p| p.in_words());
-    let rates = RateReport::all_in_words(all.iter().filter_map(|tcp| tcp.rate.as_ref()));
+    let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_deref())).map(|p| p.in_words());
+    let rates = RateReport::all_in_words(all.iter().filter_map(|tcp| tcp.rate.as_deref()));
     for line in probes.into_iter().chain(rates).chain(swift_note(first)) {
         let _ = writeln!(out, "  {line}");
     }
@@ -291,8 +291,9 @@ mod tests {
         let mut tcp = TcpReport { scheme: "explicit-rate".into(), ..TcpReport::default() };
         let words = |tcp: &TcpReport| cause_in_words("congestion_window", &flow, tcp);
         assert_eq!(words(&tcp), "its congestion window (explicit-rate)");
-        tcp.fallback =
-            Some(FallbackReport { to: "cubic".into(), why: String::new(), at_s: 1.0, after_segments: 9 });
+        tcp.fallback = Some(
+            FallbackReport { to: "cubic".into(), why: String::new(), at_s: 1.0, after_segments: 9 }.into(),
+        );
         assert_eq!(words(&tcp), "its congestion window (cubic, to which it fell back)");
     }
 }

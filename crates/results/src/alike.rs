@@ -46,8 +46,8 @@ mod tests {
     use bentpipe_report::{FlowKind, TcpReport};
 
     fn flow(name: &str, scheme: &str) -> FlowReport {
-        let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
-        FlowReport { name: name.to_owned(), kind: FlowKind::from(tcp), ..FlowReport::default() }
+        let tcp = TcpReport { scheme: scheme.to_owned().into(), ..TcpReport::default() };
+        FlowReport { name: name.into(), kind: FlowKind::from(tcp), ..FlowReport::default() }
     }
 
     #[test]
@@ -56,7 +56,7 @@ mod tests {
         flows.insert(2, flow("web", "cubic"));
         flows.push(flow("src6", "cubic"));
         let names: Vec<Vec<&str>> =
-            groups(&flows).iter().map(|g| g.iter().map(|f| f.name.as_str()).collect()).collect();
+            groups(&flows).iter().map(|g| g.iter().map(|f| &*f.name).collect()).collect();
         assert_eq!(names, [vec!["src1", "src2", "src3", "src4", "src5"], vec!["web"], vec!["src6"]]);
         assert_eq!(groups(&flows[..3]).len(), 3, "two are too few to fold");
     }

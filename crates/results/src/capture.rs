@@ -11,6 +11,7 @@ use bentpipe_base::{Instant, NodeId, Packet};
 use bentpipe_scenario::{CaptureSpec, Scenario};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Points at which packets are recorded.
 const POINTS: [&str; 3] = ["in", "out", "dropped"];
@@ -151,8 +152,12 @@ pub(crate) struct CaptureSink {
 impl CaptureSink {
     /// Creates the files of `scenario`'s captures in `dir`, and `dir` if necessary. `links` are names and
     /// nodes of the links, forward and backward of each in turn.
-    pub(crate) fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
-        let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
+    pub(crate) fn create(
+        dir: &Path,
+        scenario: &Scenario,
+        links: &[(Arc<str>, NodeId)],
+    ) -> Result<Self, Error> {
+        let names: Vec<&str> = links.iter().map(|(name, _)| &**name).collect();
         let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
         let nobody = NodeId(u32::MAX);
         let node = |spec: &CaptureSpec| links.get(spec.link.index()).map_or(nobody, |(_, node)| *node);

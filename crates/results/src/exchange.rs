@@ -13,7 +13,7 @@ const MOST_ARROWS: usize = 40;
 /// Returns a picture for each recorded exchange.
 pub(crate) fn ladders(report: &Report, record: &Record) -> Vec<Ladder> {
     let named = |exchange: &Exchange| {
-        let name = report.flows.get(exchange.flow).map_or("", |flow| flow.name.as_str());
+        let name = report.flows.get(exchange.flow).map_or("", |flow| &*flow.name);
         ladder(name, exchange)
     };
     record.exchanges.iter().filter(|exchange| !exchange.packets.is_empty()).map(named).collect()

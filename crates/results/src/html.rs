@@ -111,7 +111,7 @@ pub(crate) fn section(out: &mut String, heading: &str, first: Option<String>, pl
 type FlowColumn = (&'static str, fn(&FlowReport) -> String);
 
 const FLOW_COLUMNS: [FlowColumn; 11] = [
-    ("flow", |f| f.name.clone()),
+    ("flow", |f| f.name.to_string()),
     ("TCP", |f| f.scheme().to_owned()),
     ("goodput, kbit/s", |f| format!("{:.1}", f.goodput_bps / 1e3)),
     ("finished, s", |f| fixed(f.tcp_or_zeros().finished_s, 3)),
@@ -210,7 +210,7 @@ fn link_table(out: &mut String, report: &Report) {
     let causes = tables::keys(&report.links, |l| &l.drops);
     let row = |l: &LinkReport| {
         let mut cells = vec![
-            l.name.clone(),
+            l.name.to_string(),
             format!("{:.1}", 100.0 * l.utilisation),
             l.packets.to_string(),
             format!("{:.2}", l.queue_packets.mean),

@@ -65,8 +65,8 @@ pub(crate) fn flows(report: &Report) -> String {
     let row = |f: &FlowReport| {
         let tcp = f.tcp_or_zeros();
         let mut cells = vec![
-            f.name.clone(),
-            f.tcp().map_or("udp".to_owned(), |tcp| tcp.scheme.clone()),
+            f.name.to_string(),
+            f.tcp().map_or("udp".to_owned(), |tcp| tcp.scheme.to_string()),
             number(f.start_s),
             optional(tcp.established_s),
             optional(tcp.finished_s),
@@ -137,8 +137,9 @@ const fn min_p50_p99(times: &Quantiles) -> [Option<f64>; 3] {
 
 /// Returns, for each kind of application in the report, its columns and a row for each of its flows.
 pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], Vec<Vec<String>>)> {
-    let row =
-        |app: Application| move |f: &FlowReport| app.1(f).map(|cells| [vec![f.name.clone()], cells].concat());
+    let row = |app: Application| {
+        move |f: &FlowReport| app.1(f).map(|cells| [vec![f.name.to_string()], cells].concat())
+    };
     applications(report)
         .into_iter()
         .map(|app| (app.0, report.flows.iter().filter_map(row(app)).collect()))
@@ -153,7 +154,7 @@ pub(crate) fn links(report: &Report) -> String {
     head.extend(carried.then(|| "carried_bps".to_owned()));
     head.extend(causes.iter().map(|cause| format!("dropped_{cause}")));
     let row = |l: &LinkReport| {
-        let (name, q) = (l.name.clone(), l.queue_packets);
+        let (name, q) = (l.name.to_string(), l.queue_packets);
         let packets = l.packets.to_string();
         let mut cells = vec![name, number(l.utilisation), packets, number(q.mean), q.peak.to_string()];
         cells.extend(carried.then(|| optional(l.carried_bps)));

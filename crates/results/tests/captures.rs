@@ -88,7 +88,7 @@ fn a_capture_holds_every_packet_and_the_cause_of_each_drop() {
         file
     });
     let [entered, left, ended] = &files;
-    let link = report.links.iter().find(|l| l.name == "bottleneck").unwrap();
+    let link = report.links.iter().find(|l| *l.name == *"bottleneck").unwrap();
     for cause in ["queue_full", "packet_loss"] {
         let dropped = ended.packets.iter().filter(|p| p.comment.as_deref() == Some(cause)).count() as u64;
         assert_eq!(Some(dropped), link.drops.get(cause).copied(), "{cause}");

@@ -227,7 +227,7 @@ pub enum ParamValue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Unique name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Host or router.
     pub kind: NodeKind,
     /// Explicit static routes: destination host index and link index. All other packets take the route with
@@ -248,22 +248,22 @@ pub enum NodeKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Unique name of the direction from `a` to `b`.
-    pub name: String,
+    pub name: Arc<str>,
     /// Unique name of the direction from `b` to `a`.
-    pub reverse_name: String,
+    pub reverse_name: Arc<str>,
     /// Index of one end.
     pub a: usize,
     /// Index of the other end.
     pub b: usize,
-    /// Direction from `a` to `b`.
-    pub forward: DirectionSpec,
+    /// Direction from `a` to `b`. Links that are alike share it.
+    pub forward: Arc<DirectionSpec>,
     /// Direction from `b` to `a`.
-    pub backward: DirectionSpec,
+    pub backward: Arc<DirectionSpec>,
 }
 
 impl LinkSpec {
     /// The direction from `b` to `a` if `backward`, else that from `a` to `b`.
-    pub const fn direction(&self, backward: bool) -> &DirectionSpec {
+    pub fn direction(&self, backward: bool) -> &DirectionSpec {
         if backward { &self.backward } else { &self.forward }
     }
 
@@ -277,7 +277,7 @@ impl LinkSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Unique name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Index of the host that opens the connection and sends.
     pub from: usize,
     /// Index of the host that receives.

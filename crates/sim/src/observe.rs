@@ -261,7 +261,7 @@ fn exchanges_to_record(scenario: &Scenario, net: &Network) -> Vec<ExchangeRecord
         let signalling = scenario.flows[*i].sender.signalling.as_ref();
         signalling.is_some_and(|signalling| signalling.ask.ask.is_some())
     };
-    let name = |node: usize| scenario.nodes[node].name.clone();
+    let name = |node: usize| scenario.nodes[node].name.to_string();
     let hops = || {
         let directions = scenario.links.iter().flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
         let hop = |((from, to), (_, link)): ((usize, usize), &(_, _))| Hop {

@@ -1,7 +1,7 @@
 //! Runs a scenario. The same scenario gives the same output, byte for byte.
 
 use crate::build::{Network, build};
-use crate::flow::{arrived_by, delivered_by, finished_at, is_finite};
+use crate::flow::{self, arrived_by, delivered_by, finished_at, is_finite};
 use crate::instrument::Instruments;
 use crate::observe::{RecordOptions, Sampler};
 use crate::record::Record;
@@ -12,11 +12,15 @@ use bentpipe_report::{FlowReport, InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Least simulated time between two questions of [`run_while`].
 const PAUSE: Duration = Duration::from_millis(100);
 /// Most questions of a run: a run of days is not slowed down by them.
 const MOST_PAUSES: u64 = 1_000_000;
+
+/// How many flows before its report what a flow's sender knows is read, so that memory is waited for once.
+const AHEAD: usize = 4;
 
 /// Runs `scenario` to its end.
 pub fn run(scenario: &Scenario) -> Report {
@@ -141,7 +145,7 @@ fn counts(scenario: &Scenario, net: &mut Network) -> [Vec<u64>; 3] {
 
 fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
     let framing = scenario.links.iter().flat_map(|l| [l.forward.framing, l.backward.framing]);
-    let carried = |((_, id), framing): (&(String, NodeId), Size)| {
+    let carried = |((_, id), framing): (&(Arc<str>, NodeId), Size)| {
         let (link, mut cx) = net.sim.link(*id)?;
         let served = link.stats(&mut cx).served;
         Some(served.bytes.0 + served.packets * framing.0)
@@ -268,9 +272,12 @@ fn report_of(
     instruments: Vec<InstrumentReport>,
 ) -> Report {
     net.sim.end();
-    let flow = |(i, (goodput, arrived)): (usize, (&f64, &f64))| FlowReport {
-        arrived_bps: Some(*arrived),
-        ..report::flow_report(scenario, &net, i, *goodput)
+    let mut last = None;
+    let flow = |(i, (goodput, arrived)): (usize, (&f64, &f64))| {
+        flow::touch_sender(&net, i + AHEAD);
+        let report = report::flow_report(scenario, &net, (i, *goodput), &mut last);
+        flow::free_ends(&mut net, i);
+        FlowReport { arrived_bps: Some(*arrived), ..report }
     };
     let flows = goodput.iter().zip(arrived).enumerate().map(flow).collect();
     net.sim.end_hosts();

@@ -192,7 +192,7 @@ fn poisson_datagrams_wait_as_in_an_md1_queue() {
 fn datagrams_lost_in_a_queue_are_reported() {
     let pattern = Pattern::Constant(bps(15_552_000));
     let mut s = scenario("8 Mbit/s", "250 ms", App::Udp { size: Size(972), pattern });
-    s.links[0].forward.buffer = bentpipe_link::Capacity::Packets(10);
+    std::sync::Arc::make_mut(&mut s.links[0].forward).buffer = bentpipe_link::Capacity::Packets(10);
     let report = run(&s);
     let flow = &report.flows[0];
     let u = flow.udp().unwrap();
@@ -236,7 +236,7 @@ fn many_flows_of_datagrams_are_summed_up_in_words() {
         scenario("8 Mbit/s", "250 ms", App::Udp { size: Size(972), pattern: Pattern::Constant(bps(77_760)) });
     s.duration = seconds(10);
     let first = s.flows[0].clone();
-    s.flows = (1..=12).map(|n| FlowSpec { name: format!("x{n}"), ..first.clone() }).collect();
+    s.flows = (1..=12).map(|n| FlowSpec { name: format!("x{n}").into(), ..first.clone() }).collect();
     s.flows[11].app = App::Bulk;
     let text = run(&s).to_text();
     assert!(
@@ -251,7 +251,7 @@ fn parallel() -> Scenario {
     let mut s = scenario("8 Mbit/s", "100 ms", App::Transfer(Size(250_000)));
     s.stop = bentpipe_scenario::Stop::Finished;
     let one = FlowSpec { group: Some("file".into()), ..s.flows[0].clone() };
-    s.flows = (1..=4).map(|n| FlowSpec { name: format!("file{n}"), ..one.clone() }).collect();
+    s.flows = (1..=4).map(|n| FlowSpec { name: format!("file{n}").into(), ..one.clone() }).collect();
     for flow in &mut s.flows {
         Arc::make_mut(&mut flow.receiver).receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(50_000));
     }
@@ -320,7 +320,7 @@ fn a_mixed_run_repeats_byte_for_byte() {
             App::Bulk,
         ];
         for (i, app) in apps.into_iter().take(if more { 5 } else { 4 }).enumerate() {
-            s.flows.push(FlowSpec { name: format!("y{i}"), app, ..first.clone() });
+            s.flows.push(FlowSpec { name: format!("y{i}").into(), app, ..first.clone() });
         }
         run(&s)
     };

@@ -253,7 +253,7 @@ fn a_step_without_a_change_has_its_place_in_the_order_of_equal_times() {
         );
         let entries = Rc::new(RefCell::new(Entries::default()));
         run_recorded(&scenario(&text, &[]), &RecordOptions::default(), |net| {
-            entries.borrow_mut().link = net.links.iter().find(|(name, _)| name == "last").unwrap().1;
+            entries.borrow_mut().link = net.links.iter().find(|(name, _)| **name == *"last").unwrap().1;
             Some(entries.clone())
         });
         let entries = entries.take().all;

@@ -62,7 +62,7 @@ fn a_gateway_that_passes_everything_changes_nothing() {
 fn a_live_network_passes_through_its_gateways() {
     let scenario = loads(&passing(DUMBBELL, &["bottleneck"]), &[("loss", "0")]);
     let mut net = bentpipe_sim::build::build_open(&scenario);
-    let host = |name: &str| scenario.nodes.iter().position(|n| n.name == name).unwrap();
+    let host = |name: &str| scenario.nodes.iter().position(|n| *n.name == *name).unwrap();
     let (src, dst) = (host("src1"), host("dst2"));
     for (from, to, handle) in [(src, dst, 7), (dst, src, 8)] {
         let mut packet = bentpipe_base::Pkt::default();

@@ -93,7 +93,7 @@ fn packets_are_accounted_for() {
     let flow = &report.flows[0];
     assert!(flow.tcp().unwrap().finished_s.is_some(), "{flow:?}");
     assert_eq!(flow.tcp().unwrap().bytes_acked, 1_000_000);
-    let link = |name: &str| report.links.iter().find(|l| l.name == name).unwrap();
+    let link = |name: &str| report.links.iter().find(|l| *l.name == *name).unwrap();
     let lost: u64 = link("bottleneck").drops.values().sum();
     assert!(lost > 10);
     assert_eq!(link("bottleneck").packets - lost, link("dst1-access").packets);

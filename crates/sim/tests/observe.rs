@@ -84,7 +84,7 @@ fn series_add_up_to_the_report() {
     assert!((1024..=2048).contains(&n), "{n} intervals");
     assert!((record.time_s[n - 1] - 60.0).abs() < 1e-9);
     for (flow, series) in report.flows.iter().zip(&record.flows) {
-        assert_eq!(series.name, flow.name);
+        assert_eq!(series.name, *flow.name);
         let goodput = series.column("goodput_bps").unwrap();
         assert_eq!(goodput.len(), n);
         let mean =
@@ -97,7 +97,7 @@ fn series_add_up_to_the_report() {
         assert!(rtt.iter().all(|r| *r >= flow.tcp().unwrap().rtt_ms.min.unwrap() - 0.1), "{rtt:?}");
     }
     for (link, series) in report.links.iter().zip(&record.links) {
-        assert_eq!(series.name, link.name);
+        assert_eq!(series.name, *link.name);
         let peak = series.column("queue_peak_packets").unwrap().iter().copied().fold(0.0, f64::max);
         assert!((peak - f64::from(link.queue_packets.peak)).abs() < 0.5, "{}", link.name);
         let lost: f64 = series.column("lost").unwrap().iter().sum();

@@ -24,7 +24,7 @@ fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     let sets = [("tcp", "newreno"), ("flows", flows), ("loss", "0"), ("discipline", discipline)];
     let mut net = build::build(&file("swift-goodput", &sets));
     let port = net.sim.add_open_end();
-    let bottleneck = net.links.iter().find(|l| l.0 == "bottleneck").unwrap().1;
+    let bottleneck = net.links.iter().find(|l| *l.0 == *"bottleneck").unwrap().1;
     net.sim.wire(port, bottleneck);
     let end = Instant::ZERO + Duration::from_secs(300);
     let mut at = Instant::ZERO;

@@ -46,7 +46,7 @@ fn codel_keeps_the_delay_of_one_flow_short_and_the_link_busy() {
 #[test]
 fn with_ecn_codel_marks_and_nothing_is_sent_again() {
     let report = report("\"codel\"", 1, true, 1);
-    let link = report.links.iter().find(|l| l.name == "bottleneck").unwrap();
+    let link = report.links.iter().find(|l| *l.name == *"bottleneck").unwrap();
     // datagrams are not ECN-capable: some of them may be dropped
     let retransmits = report.flows[0].tcp().unwrap().retransmits;
     let dropped = link.drops.get("aqm").copied().unwrap_or(0);

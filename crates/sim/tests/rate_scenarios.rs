@@ -256,7 +256,7 @@ fn a_host_remembers_where_structures_do_not_pass() {
         let scenario = shortened(scenario("rate-mixed", &[("ip", ip)], 1), at(5_000), at(25_000));
         let report = run(&scenario);
         let handshake = |name: &str| {
-            let flow = report.flows.iter().find(|flow| flow.name == name).unwrap();
+            let flow = report.flows.iter().find(|flow| *flow.name == *name).unwrap();
             flow.tcp().unwrap().established_s.unwrap() - flow.start_s
         };
         assert!((1.0..3.2).contains(&handshake("able-guarded")), "IPv{ip}: {}", handshake("able-guarded"));

@@ -17,7 +17,7 @@ fn rate_udp(sets: &[(&str, &str)]) -> Scenario {
 }
 
 fn flow<'a>(report: &'a Report, name: &str) -> &'a FlowReport {
-    report.flows.iter().find(|flow| flow.name == name).unwrap()
+    report.flows.iter().find(|flow| *flow.name == *name).unwrap()
 }
 
 fn rate_of<'a>(report: &'a Report, name: &str) -> &'a RateReport {

@@ -88,7 +88,7 @@ mod tests {
     use bentpipe_report::LinkReport;
 
     fn bottleneck(run: &RunResult) -> &LinkReport {
-        run.report.links.iter().find(|l| l.name == BOTTLENECK).unwrap()
+        run.report.links.iter().find(|l| *l.name == *BOTTLENECK).unwrap()
     }
 
     #[test]

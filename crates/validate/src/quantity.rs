@@ -124,7 +124,7 @@ pub(crate) mod tests {
     }
 
     fn with_link(link: LinkReport, simulated_s: f64) -> RunResult {
-        let links = vec![LinkReport { name: BOTTLENECK.to_owned(), ..link }];
+        let links = vec![LinkReport { name: BOTTLENECK.into(), ..link }];
         RunResult::of(Report { links, simulated_s, ..Report::default() })
     }
 

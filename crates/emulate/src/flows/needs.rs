@@ -68,7 +68,7 @@ pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<Ker
         sizes(flow)?;
         let signals = flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
         if signals && !is_tcp(flow) {
-            return Err(Error::Signalling(flow.name.clone()));
+            return Err(Error::Signalling(flow.name.to_string()));
         }
         let known = congestion_of(flow, kernel).filter(|_| is_tcp(flow) && !signals);
         let own = is_tcp(flow) && known.is_none();
@@ -114,11 +114,11 @@ fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     if let App::Udp { size, .. } = flow.app {
         let (least, most) = DATAGRAM;
         let fits = (least..=most).contains(&size.0);
-        return fits.then_some(()).ok_or_else(|| Error::Datagram(flow.name.clone(), size.0, least, most));
+        return fits.then_some(()).ok_or_else(|| Error::Datagram(flow.name.to_string(), size.0, least, most));
     }
     let (least, most) = SEGMENT;
     let wrong = [flow.sender.mss, flow.receiver.mss].into_iter().find(|mss| !(least..=most).contains(mss));
-    wrong.map_or(Ok(()), |bytes| Err(Error::Segment(flow.name.clone(), bytes, least, most)))
+    wrong.map_or(Ok(()), |bytes| Err(Error::Segment(flow.name.to_string(), bytes, least, most)))
 }
 
 /// The kernel's name for a scheme, if the kernel has it. Its "reno" is Reno, `NewReno` or SACK, depending on
@@ -148,7 +148,7 @@ fn offered(scenario: &Scenario, (name, _, offers): Switch) -> Result<Vec<bool>, 
         // prefer the end that is configured without it, else the first
         let Some((_, host, ..)) = free.min_by_key(|(_, _, config, _)| offers(&config.options)) else {
             let (host, one) = (&scenario.nodes[flow.from].name, needed_by[flow.from].unwrap_or_default());
-            return Err(Error::Shared(name, host.clone(), one.to_owned(), flow.name.clone()));
+            return Err(Error::Shared(name, host.to_string(), one.to_owned(), flow.name.to_string()));
         };
         on[host] = false;
     }
@@ -238,5 +238,5 @@ fn shared(
     host: usize,
     (one, other): (&FlowSpec, &FlowSpec),
 ) -> Error {
-    Error::Shared(what, scenario.nodes[host].name.clone(), one.name.clone(), other.name.clone())
+    Error::Shared(what, scenario.nodes[host].name.to_string(), one.name.to_string(), other.name.to_string())
 }

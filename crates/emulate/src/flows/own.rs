@@ -157,7 +157,7 @@ impl EngineFlow {
         let connection = self.sender(hosts);
         let rtt = connection.map(|c| c.rtt().srtt()).filter(|rtt| !rtt.is_zero());
         FlowState {
-            name: self.spec.name.clone(),
+            name: self.spec.name.to_string(),
             rtt_ms: rtt.map(bentpipe_base::Duration::as_millis_f64),
             cwnd: connection.map_or(0, |c| c.cwnd().0 / u64::from(c.agreed().mss.max(1))),
             goodput_bps: 0.0,
@@ -175,8 +175,12 @@ impl EngineFlow {
         let application = &self.ends[0].writer;
         TcpReport {
             finished_s: self.finished.map(Instant::as_secs_f64),
-            requests: if let Writer::Requests(asker) = application { Some(requests(asker)) } else { None },
-            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist)) } else { None },
+            requests: if let Writer::Requests(asker) = application {
+                Some(requests(asker).into())
+            } else {
+                None
+            },
+            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist).into()) } else { None },
             ..sending_end(scenario, i, self.sender(hosts), now)
         }
     }

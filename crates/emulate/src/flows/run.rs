@@ -409,7 +409,7 @@ impl Flows {
                         let (name, unsent) = (&spec.name, udp.unsent);
                         faults.push(format!("flow {name}: the kernel did not take {unsent} datagrams"));
                     }
-                    report(FlowKind::Udp(datagrams(udp.sent, &udp.sink)))
+                    report(FlowKind::from(datagrams(udp.sent, &udp.sink)))
                 }
             });
         }

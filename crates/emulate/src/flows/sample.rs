@@ -126,7 +126,7 @@ impl Samples {
         let mut rtt_ms = Quantiles::of(&self.rtt);
         rtt_ms.min = self.shortest.map(Duration::as_millis_f64).or(rtt_ms.min);
         TcpReport {
-            scheme: scheme.to_owned(),
+            scheme: scheme.to_owned().into(),
             segments_sent: u64::from(info.data_out),
             retransmits: u64::from(info.retransmits),
             timeouts: u64::from(info.timeouts.unwrap_or(0)),

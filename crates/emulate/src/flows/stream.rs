@@ -222,8 +222,12 @@ impl TcpFlow {
             established_s: self.established.map(Instant::as_secs_f64),
             finished_s: self.finished.map(Instant::as_secs_f64),
             bytes_acked: self.acknowledged(),
-            requests: if let Writer::Requests(asker) = application { Some(requests(asker)) } else { None },
-            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist)) } else { None },
+            requests: if let Writer::Requests(asker) = application {
+                Some(requests(asker).into())
+            } else {
+                None
+            },
+            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist).into()) } else { None },
             ..self.samples.report(self.spec.sender.scheme.name)
         }
     }

@@ -21,8 +21,7 @@ pub(super) struct Capture {
 impl Capture {
     /// Creates the files and starts the writer. The returned [`Install`] must be installed on the network.
     pub(super) fn begin(dir: &Path, scenario: &Scenario, run: Clock) -> Result<(Self, Install), Error> {
-        let names: Vec<&str> =
-            scenario.links.iter().flat_map(|l| [l.name.as_str(), l.reverse_name.as_str()]).collect();
+        let names: Vec<&str> = scenario.links.iter().flat_map(|l| [&*l.name, &*l.reverse_name]).collect();
         let start = clock::realtime().saturating_sub(run.now().0);
         let files = CaptureFiles::create(dir, &scenario.captures, &names, start)?;
         let (outlet, inlet) = chunk_channel();

@@ -77,9 +77,9 @@ fn a_download_is_one_flow_from_far_told_by_its_sender_and_counted_at_its_receive
     let flows = finish(c, 20);
     assert_eq!(flows.reports.len(), 1, "the request is not told: {:?}", flows.reports);
     let flow = &flows.reports[0];
-    assert_eq!(flow.name, "far:5201 > near:40312");
+    assert_eq!(&*flow.name, "far:5201 > near:40312");
     let tcp = flow.tcp().unwrap();
-    assert_eq!((tcp.scheme.as_str(), tcp.bytes_acked, tcp.retransmits), ("cubic", 100_000, 1));
+    assert_eq!((&*tcp.scheme, tcp.bytes_acked, tcp.retransmits), ("cubic", 100_000, 1));
     assert_eq!(tcp.finished_s, Some(1.1), "when the last byte had come, not when it was closed");
     assert!((flow.goodput_bps - 800_000.0).abs() < 1.0, "{}", flow.goodput_bps);
     assert_eq!((tcp.rtt_ms.min, flow.context.path_bps), (Some(550.0), 24_000_000));
@@ -131,7 +131,7 @@ fn behind_an_uplink_the_receiver_tells() {
     }
     let flows = finish(c, 4);
     let told: Vec<(&str, u64)> =
-        flows.reports.iter().map(|r| (r.name.as_str(), r.tcp().unwrap().bytes_acked)).collect();
+        flows.reports.iter().map(|r| (&*r.name, r.tcp().unwrap().bytes_acked)).collect();
     assert_eq!(told, [("192.0.2.7:443 > near:2", 100), ("[2001:db8::1]:443 > near:40312", 60_000)]);
     assert!(flows.reports[1].tcp().unwrap().rtt_ms.p50.is_none());
 }

@@ -151,7 +151,7 @@ impl Flow {
     pub(super) fn report(&self, interval: Duration, path_bps: u64) -> FlowReport {
         let done = self.over && (self.incoming || self.delivered >= self.sent());
         let known = if self.incoming {
-            TcpReport { scheme: self.congestion.clone(), ..TcpReport::default() }
+            TcpReport { scheme: self.congestion.clone().into(), ..TcpReport::default() }
         } else {
             self.samples.report(&self.congestion)
         };
@@ -163,7 +163,7 @@ impl Flow {
         };
         let context = FlowContext {
             path_bps,
-            receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),
+            receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3).into(),
             ..FlowContext::default()
         };
         let goodput_bps = rate_bps(self.delivered, interval);

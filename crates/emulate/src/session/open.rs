@@ -213,7 +213,7 @@ fn make_hosts(
             addresses.truncate(1 + usize::from(ipv6));
         }
         let host = HostEntry {
-            name: plan.scenario.nodes[node].name.clone(),
+            name: plan.scenario.nodes[node].name.to_string(),
             addresses,
             network: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
             path: path(&network),

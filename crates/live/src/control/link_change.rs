@@ -4,6 +4,7 @@ use super::messages::{LinkValues, MAX_TIME_AND_RATE};
 use bentpipe_base::{Duration, NodeId};
 use bentpipe_driver::LiveNetwork;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A change as written to a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,10 +26,10 @@ pub(super) enum LinkChange {
 ///
 /// # Errors
 /// A message if the change cannot be parsed or applied.
-pub fn replay_change(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
+pub fn replay_change(json: &str, net: &mut LiveNetwork, links: &[(Arc<str>, NodeId)]) -> Result<(), String> {
     let made: RecordedChange = serde_json::from_str(json).map_err(|e| e.to_string())?;
     for name in &made.on {
-        let id = links.iter().find(|l| l.0 == *name).map(|l| l.1);
+        let id = links.iter().find(|l| *l.0 == **name).map(|l| l.1);
         let id = id.ok_or_else(|| format!("there is no link direction `{name}`"))?;
         made.act.check()?;
         made.act.apply(net, name, id)?;

@@ -13,6 +13,7 @@ use bentpipe_report::rate_bps;
 use bentpipe_scenario::Scenario;
 use bentpipe_service::Refusal;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 /// Throughput is averaged over at least this time.
@@ -47,13 +48,14 @@ pub struct RequestHandler {
 
 impl RequestHandler {
     /// `links` are those of the built network of `scenario`: forward and backward of each in turn.
-    pub fn new(scenario: &Scenario, links: Vec<(String, NodeId)>) -> Self {
-        let node = |i: usize| scenario.nodes.get(i).map(|n| n.name.clone()).unwrap_or_default();
+    pub fn new(scenario: &Scenario, links: Vec<(Arc<str>, NodeId)>) -> Self {
+        let node = |i: usize| scenario.nodes.get(i).map(|n| n.name.to_string()).unwrap_or_default();
         let directions = links.into_iter().enumerate().filter_map(|(i, (name, id))| {
             let spec = scenario.links.get(i / 2)?;
             let backward = i % 2 == 1;
             let (from, to) = if backward { (spec.b, spec.a) } else { (spec.a, spec.b) };
-            let (link, from, to) = (spec.name.clone(), node(from), node(to));
+            let (name, link) = (name.to_string(), spec.name.to_string());
+            let (from, to) = (node(from), node(to));
             Some((id, LinkState { name, link, backward, from, to, ..LinkState::default() }))
         });
         Self { directions: directions.collect(), readings: VecDeque::new() }

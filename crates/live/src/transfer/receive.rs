@@ -43,7 +43,7 @@ pub fn receive(
     let name = format!("{from} > port {}", host.port);
     let goodput_bps = rate_bps(receiver.bytes, receiver.last.since(start));
     let tcp = TcpReport {
-        scheme: "TCP".to_owned(),
+        scheme: "TCP".into(),
         established_s: Some(start.as_secs_f64()),
         finished_s: Some(receiver.last.as_secs_f64()),
         bytes_acked: receiver.bytes,

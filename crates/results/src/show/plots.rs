@@ -194,7 +194,7 @@ mod tests {
         }
         let time_s = (1..=bps.len()).map(|i| i as f64).collect();
         let record = Record { time_s, flows: vec![flow], ..Record::default() };
-        let tcp = TcpReport { scheme: scheme.into(), ..TcpReport::default() };
+        let tcp = TcpReport { scheme: scheme.to_owned().into(), ..TcpReport::default() };
         let flow = |goodput_bps| FlowReport {
             goodput_bps,
             kind: FlowKind::from(tcp.clone()),

@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_saved_report_knows_again_what_its_schemes_heed() {
         let of = |scheme: &str| {
-            let tcp = TcpReport { scheme: scheme.to_owned(), ..TcpReport::default() };
+            let tcp = TcpReport { scheme: scheme.to_owned().into(), ..TcpReport::default() };
             FlowReport { kind: FlowKind::from(tcp), ..FlowReport::default() }
         };
         let path = std::env::temp_dir().join(format!("bentpipe-saved-{}.json", std::process::id()));

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const MAX_CUSTOMS: usize = 1000;
 
-pub(super) fn resolve(given: &[Custom], names: &Directions) -> Result<Vec<(Direction, CustomSpec)>> {
+pub(super) fn resolve(given: &[Custom], names: &Directions<'_>) -> Result<Vec<(Direction, CustomSpec)>> {
     each(given, |custom| match &custom.keys.link {
         Some(link) => names.find(link),
         None => Err(Fault::missing(custom.span, "[[nodes]]", "link")),

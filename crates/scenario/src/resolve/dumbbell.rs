@@ -9,6 +9,7 @@ use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys};
 use crate::profile;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use bentpipe_base::Duration;
+use std::sync::Arc;
 
 pub(super) fn build(given: &At<DumbbellKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
@@ -16,40 +17,42 @@ pub(super) fn build(given: &At<DumbbellKeys>, files: &TraceFiles<'_>) -> Result<
         DirectionContext { name_in_errors: "the access links", span: keys.access.span, forward: None, files };
     let access = side.direction(&keys.access.value)?;
     let (forward, backward) = bottleneck(given, access.delay, files)?;
+    let access = Arc::new(access);
     let pairs = keys.pairs.map_or(1, |p| p.value.0) as usize;
 
-    let mut network = Network::empty();
+    let mut network = Network::with_room(2 * pairs + 2, 2 * pairs + 1);
     for side in ["src", "dst"] {
         for n in 1..=pairs {
-            network.add(node(format!("{side}{n}"), NodeKind::Host));
+            network.add(node(&format!("{side}{n}"), NodeKind::Host));
         }
     }
     let (left, right) = (2 * pairs, 2 * pairs + 1);
-    network.add(node("left".into(), NodeKind::Router));
-    network.add(node("right".into(), NodeKind::Router));
-    network.links.push(link("bottleneck".into(), (left, right), forward, backward));
+    network.add(node("left", NodeKind::Router));
+    network.add(node("right", NodeKind::Router));
+    network.links.push(link("bottleneck", (left, right), &forward.into(), &backward.into()));
     for n in 0..pairs {
-        network.links.push(link(format!("src{}-access", n + 1), (n, left), access.clone(), access.clone()));
+        network.links.push(link(&format!("src{}-access", n + 1), (n, left), &access, &access));
     }
     for n in 0..pairs {
-        let name = format!("dst{}-access", n + 1);
-        network.links.push(link(name, (right, pairs + n), access.clone(), access.clone()));
+        network.links.push(link(&format!("dst{}-access", n + 1), (right, pairs + n), &access, &access));
     }
     Ok(network)
 }
 
-pub(super) fn node(name: String, kind: NodeKind) -> NodeSpec {
-    NodeSpec { name, kind, routes: Vec::new() }
+pub(super) fn node(name: &str, kind: NodeKind) -> NodeSpec {
+    NodeSpec { name: name.into(), kind, routes: Vec::new() }
 }
 
 /// Creates a link whose other direction has the suffix `-return`.
 pub(super) fn link(
-    name: String,
+    name: &str,
     (a, b): (usize, usize),
-    forward: DirectionSpec,
-    backward: DirectionSpec,
+    forward: &Arc<DirectionSpec>,
+    backward: &Arc<DirectionSpec>,
 ) -> LinkSpec {
-    LinkSpec { reverse_name: format!("{name}-return"), name, a, b, forward, backward }
+    let reverse_name = format!("{name}-return").into();
+    let (forward, backward) = (Arc::clone(forward), Arc::clone(backward));
+    LinkSpec { reverse_name, name: name.into(), a, b, forward, backward }
 }
 
 /// Returns the one-way delay that the access links at both ends leave of `rtt`.

@@ -27,7 +27,7 @@ const MTU: (Size, Size) = (Size(576), Size(65_535));
 pub(super) fn resolve(
     given: &[At<FlowRouterKeys>],
     links: &[LinkSpec],
-    names: &Directions,
+    names: &Directions<'_>,
     (flows, hosts): (&[FlowSpec], usize),
 ) -> Result<Vec<FlowRouterSpec>> {
     let longest = longest_packet(flows);

@@ -1,7 +1,7 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, datagrams, reader};
-use super::{Network, check_name, start, tcp};
+use super::{FixedHasher, Network, check_name, start, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, TcpKeys};
@@ -9,7 +9,8 @@ use crate::scalars::Name;
 use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
 use bentpipe_tcp::Encoding;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 pub(super) fn resolve(
@@ -19,12 +20,15 @@ pub(super) fn resolve(
     duration: Duration,
 ) -> Result<Vec<FlowSpec>> {
     let mut flows = Vec::new();
-    let mut taken = BTreeSet::new();
+    let mut taken: HashSet<Arc<str>, FixedHasher> = HashSet::default();
     let mut at_host = vec![0u32; network.nodes.len()];
     let served_last = network.links.iter().any(LinkSpec::serves_low_priority_last);
     if file.flows.value.is_empty() {
         bail!(file.flows.span, "there are no flows", "a scenario has at least one");
     }
+    // names with numbers differ
+    let may_repeat =
+        file.flows.value.len() > 1 || file.flows.value.iter().any(|g| g.value.connections.is_some());
     for group in &file.flows.value {
         let keys = &group.value;
         let count = keys.count.map(|c| c.value.0);
@@ -37,21 +41,22 @@ pub(super) fn resolve(
         let starts = start::resolve(keys, duration)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
+        flows.reserve_exact(from.len() * parts as usize);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
             check_path(network, reach, keys, (from, to))?;
-            let name = match count {
-                None => keys.name.value.0.clone(),
-                Some(_) => format!("{}{}", keys.name.value.0, n + 1),
+            let name: Arc<str> = match count {
+                None => (*keys.name.value.0).into(),
+                Some(_) => format!("{}{}", keys.name.value.0, n + 1).into(),
             };
             check_name(&name, keys.name.span)?;
-            if !taken.insert(name.clone()) {
+            if may_repeat && !taken.insert(Arc::clone(&name)) {
                 return Err(Fault::taken(keys.name.span, "flows", &name));
             }
             let start = starts.of(n as u64);
             for flow in connections(FlowSpec { name, from, to, start, ..proto.clone() }, keys)? {
                 check_ports(network, keys, &mut at_host, [from, to])?;
                 check_name(&flow.name, keys.name.span)?;
-                if keys.connections.is_some() && !taken.insert(flow.name.clone()) {
+                if keys.connections.is_some() && !taken.insert(Arc::clone(&flow.name)) {
                     return Err(Fault::taken(keys.name.span, "flows", &flow.name));
                 }
                 if enabled {
@@ -96,7 +101,7 @@ fn common_to_group(file: &FileKeys, keys: &FlowKeys, served_last: bool) -> Resul
         sender.nagle = false; // as usual for servers (TCP_NODELAY)
     }
     let flow = FlowSpec {
-        name: String::new(),
+        name: "".into(),
         from: 0,
         to: 0,
         sender: Arc::new(sender),
@@ -165,9 +170,9 @@ fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
     // the first connections carry the remainder
     let share = |n: u64| Size(bytes / parts + u64::from(n < bytes % parts));
     let part = |n: u64| FlowSpec {
-        name: format!("{}.{}", flow.name, n + 1),
+        name: format!("{}.{}", flow.name, n + 1).into(),
         app: App::Transfer(share(n)),
-        group: Some(flow.name.clone()),
+        group: Some(flow.name.to_string()),
         ..flow.clone()
     };
     Ok((0..parts).map(part).collect())
@@ -176,18 +181,22 @@ fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
 /// Returns the hosts at one end of a group: `name` itself, or `name1`, `name2`, ...
 fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<usize>> {
     let word = &name.value.0;
-    if let Some(node) = network.by_name.get(word) {
+    if let Some(node) = network.by_name.get(&**word) {
         if network.nodes[*node].kind == NodeKind::Router {
             bail!(name.span, "`{word}` is a router", "flows begin and end at hosts");
         }
         return Ok(vec![*node; count.unwrap_or(1) as usize]);
     }
-    let Some(count) = count.filter(|_| network.by_name.contains_key(&format!("{word}1"))) else {
+    let Some(count) = count.filter(|_| network.by_name.contains_key(&*format!("{word}1"))) else {
         return Err(unknown_host(network, name, count));
     };
+    let (mut numbered, mut after) = (word.clone(), 0);
     (1..=count)
-        .map(|n| match network.by_name.get(&format!("{word}{n}")) {
-            Some(node) if network.nodes[*node].kind == NodeKind::Host => Ok(*node),
+        .map(|n| match network.find(with_number(&mut numbered, word.len(), n), after) {
+            Some(node) if network.nodes[node].kind == NodeKind::Host => {
+                after = node + 1;
+                Ok(node)
+            }
             _ => {
                 let message = format!("there is no host `{word}{n}` for flow {n} of {count}");
                 Err(Fault::new(name.span, message, format!("hosts `{word}1` to `{word}{}` exist", n - 1)))
@@ -196,10 +205,17 @@ fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<us
         .collect()
 }
 
+/// Puts a number in place of what follows the first bytes of a name.
+fn with_number(name: &mut String, stem: usize, n: u64) -> &str {
+    name.truncate(stem);
+    let _ = write!(name, "{n}");
+    name
+}
+
 fn unknown_host(network: &Network, name: &At<Name>, count: Option<u64>) -> Fault {
     let word = &name.value.0;
-    let names = || network.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str());
-    let numbered = count.is_none() && network.by_name.contains_key(&format!("{word}1"));
+    let names = || network.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| &*n.name);
+    let numbered = count.is_none() && network.by_name.contains_key(&*format!("{word}1"));
     let label = if numbered {
         format!("`{word}1` exists; `{word}` alone works with `count`")
     } else {

@@ -21,7 +21,7 @@ const LEAST_MEMORY: Size = Size(65_536);
 pub(super) fn resolve(
     given: &[At<GatewayKeys>],
     links: &[LinkSpec],
-    names: &Directions,
+    names: &Directions<'_>,
 ) -> Result<Vec<GatewaySpec>> {
     let mut all = Vec::new();
     let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());

@@ -27,9 +27,9 @@ pub(super) fn build(file: &FileKeys, span: Span, files: &TraceFiles<'_>) -> Resu
     nodes.extend(routers.iter().map(|r| (r.span, &r.value.name, NodeKind::Router)));
     nodes.sort_by_key(|(span, ..)| *span);
 
-    let mut network = Network::empty();
+    let mut network = Network::with_room(nodes.len(), links.len());
     for (_, name, kind) in &nodes {
-        if !network.add(NodeSpec { name: name.value.0.clone(), kind: *kind, routes: Vec::new() }) {
+        if !network.add(NodeSpec { name: (*name.value.0).into(), kind: *kind, routes: Vec::new() }) {
             return Err(Fault::taken(name.span, "nodes", &name.value.0));
         }
     }
@@ -66,7 +66,9 @@ fn add_links(
             bail!(keys.to.span, "link `{name}` ends where it begins");
         }
         let (forward, backward) = directions(link, files)?;
-        network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
+        let (name, reverse_name) = (name.into(), reverse.into());
+        let (forward, backward) = (forward.into(), backward.into());
+        network.links.push(LinkSpec { name, reverse_name, a, b, forward, backward });
     }
     Ok(names)
 }
@@ -94,8 +96,8 @@ fn directions(link: &At<LinkKeys>, files: &TraceFiles<'_>) -> Result<(DirectionS
 
 fn find_node(network: &Network, name: &At<Name>) -> Result<usize> {
     let word = &name.value.0;
-    let names = network.nodes.iter().map(|n| n.name.as_str());
-    network.by_name.get(word).copied().ok_or_else(|| Fault::unknown(name.span, "node", word, names))
+    let names = network.nodes.iter().map(|n| &*n.name);
+    network.by_name.get(&**word).copied().ok_or_else(|| Fault::unknown(name.span, "node", word, names))
 }
 
 fn check_hosts(network: &Network, nodes: &[(Span, &At<Name>, NodeKind)]) -> Result<()> {
@@ -160,5 +162,5 @@ fn unknown_link(network: &Network, node: usize, via: &At<Name>) -> Fault {
 }
 
 fn links_of(network: &Network, node: usize) -> impl Iterator<Item = &str> {
-    network.links.iter().filter(move |l| l.a == node || l.b == node).map(|l| l.name.as_str())
+    network.links.iter().filter(move |l| l.a == node || l.b == node).map(|l| &*l.name)
 }

@@ -16,7 +16,7 @@ const MAX_MIDDLEBOXES: usize = 1000;
 
 pub(super) fn resolve(
     given: &[At<MiddleboxKeys>],
-    names: &Directions,
+    names: &Directions<'_>,
     duration: Duration,
 ) -> Result<Vec<MiddleboxSpec>> {
     let mut all = Vec::new();

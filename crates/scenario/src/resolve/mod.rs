@@ -39,30 +39,50 @@ use crate::trace::{Files, NoFiles};
 use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeKind, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{CapacityTrace, FadeSource};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 
 /// Maximum number of points of rates, delays, losses and fades, summed over all directions.
 const MAX_POINTS: usize = 200_000;
 /// Maximum number of opportunities of mahimahi traces, summed over all directions.
 const MAX_OPPORTUNITIES: usize = 500_000;
 
+/// The same in every run. For sets of names that are only asked, never listed: of 200 000 names, a tree needs
+/// several times as long.
+type FixedHasher = BuildHasherDefault<DefaultHasher>;
+
 /// Nodes and links, with the data needed to check routes and flows.
 struct Network {
     nodes: Vec<NodeSpec>,
     links: Vec<LinkSpec>,
-    by_name: BTreeMap<String, usize>,
+    by_name: HashMap<Arc<str>, usize, FixedHasher>,
     /// Explicit routes with their positions: router, destination, link, span.
     routes: Vec<(usize, usize, usize, Span)>,
 }
 
 impl Network {
-    fn empty() -> Self {
-        Self { nodes: Vec::new(), links: Vec::new(), by_name: BTreeMap::new(), routes: Vec::new() }
+    /// Without nodes and links, for as many of them.
+    fn with_room(nodes: usize, links: usize) -> Self {
+        let room = nodes;
+        let (nodes, links) = (Vec::with_capacity(nodes), Vec::with_capacity(links));
+        Self {
+            nodes,
+            links,
+            by_name: HashMap::with_capacity_and_hasher(room, FixedHasher::default()),
+            routes: Vec::new(),
+        }
+    }
+
+    /// The node of this name, which may be the one at `guess`.
+    fn find(&self, name: &str, guess: usize) -> Option<usize> {
+        let is_it = self.nodes.get(guess).is_some_and(|node| *node.name == *name);
+        if is_it { Some(guess) } else { self.by_name.get(name).copied() }
     }
 
     /// Adds a node. Returns false if its name is taken.
     fn add(&mut self, node: NodeSpec) -> bool {
-        let fresh = self.by_name.insert(node.name.clone(), self.nodes.len()).is_none();
+        let fresh = self.by_name.insert(Arc::clone(&node.name), self.nodes.len()).is_none();
         self.nodes.push(node);
         fresh
     }
@@ -89,8 +109,8 @@ pub(crate) fn scenario(
     let reach = routes::check(&network)?;
     let flows = flows::resolve(&file, &network, &reach, duration)?;
     let stop = stop(&file, &flows)?;
+    timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, duration)?;
     let names = Directions::new(&network.links);
-    timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
     let hosts = network.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
     let routers = given_items(file.flow_routers.as_ref());
@@ -176,8 +196,11 @@ fn network(file: &FileKeys, files: &TraceFiles<'_>) -> Result<Network> {
         (None, None) => graph::build(file, span, files)?,
     };
     for link in &mut network.links {
-        direction::fill_in_shared_names(&mut link.forward, &link.name);
-        direction::fill_in_shared_names(&mut link.backward, &link.name);
+        for side in [&mut link.forward, &mut link.backward] {
+            if side.dynamics.is_some() {
+                direction::fill_in_shared_names(Arc::make_mut(side), &link.name);
+            }
+        }
     }
     shared::check(&network.links, span)?;
     check_points(&network, span)?;

@@ -30,7 +30,7 @@ const LIMIT: Size = Size(64 << 20);
 
 pub(super) fn instruments(
     given: &[At<InstrumentKeys>],
-    names: &Directions,
+    names: &Directions<'_>,
     flows: &[FlowSpec],
     duration: Duration,
 ) -> Result<Vec<InstrumentSpec>> {
@@ -65,7 +65,7 @@ fn kind(keys: &InstrumentKeys, flows: &[FlowSpec]) -> Result<InstrumentKind> {
         (Bins, None, None) => Err(Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given")),
         (Bins, None, Some(name)) => {
             let word = &name.value.0;
-            let names = flows.iter().map(|f| f.name.as_str());
+            let names = flows.iter().map(|f| &*f.name);
             let flow = names.clone().position(|name| name == word);
             let flow = flow.ok_or_else(|| Fault::unknown(name.span, "flow", word, names))?;
             Ok(InstrumentKind::Bins { flow })
@@ -96,7 +96,7 @@ pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpe
 
 pub(super) fn captures(
     given: &[At<CaptureKeys>],
-    names: &Directions,
+    names: &Directions<'_>,
     duration: Duration,
 ) -> Result<Vec<CaptureSpec>> {
     let mut all: Vec<CaptureSpec> = Vec::new();

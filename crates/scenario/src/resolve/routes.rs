@@ -7,26 +7,49 @@ use crate::types::NodeKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Neighbours of each node, in file order.
-type Neighbours = Vec<Vec<usize>>;
+struct Neighbours {
+    /// Where those of each node begin in `all`.
+    begin: Vec<u32>,
+    all: Vec<usize>,
+}
+
+impl Neighbours {
+    fn new(network: &Network) -> Self {
+        let pairs = || network.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+        let mut begin = vec![0_u32; network.nodes.len() + 1];
+        pairs().for_each(|(node, _)| begin[node + 1] += 1);
+        for node in 1..begin.len() {
+            begin[node] += begin[node - 1];
+        }
+        let mut next = begin.clone();
+        let mut all = vec![0; 2 * network.links.len()];
+        for (node, neighbour) in pairs() {
+            all[next[node] as usize] = neighbour;
+            next[node] += 1;
+        }
+        Self { begin, all }
+    }
+
+    fn of(&self, node: usize) -> &[usize] {
+        &self.all[self.begin[node] as usize..self.begin[node + 1] as usize]
+    }
+}
 
 /// Value of a node that a search has not reached.
 const UNREACHED: usize = usize::MAX;
 
 /// Checks explicit routes. Returns the connected component of each node, as the index of its first node.
 pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
-    let mut neighbours: Neighbours = vec![Vec::new(); network.nodes.len()];
-    for link in &network.links {
-        neighbours[link.a].push(link.b);
-        neighbours[link.b].push(link.a);
-    }
+    let neighbours = Neighbours::new(network);
+    let nodes = network.nodes.len();
     // Hosts behind the same router share the number of hops to it.
     let mut by_last_router: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
     for (n, (_, target, ..)) in network.routes.iter().enumerate() {
-        let last_router = neighbours[*target].first().copied().unwrap_or(*target);
+        let last_router = neighbours.of(*target).first().copied().unwrap_or(*target);
         by_last_router.entry(last_router).or_default().entry(*target).or_default().push(n);
     }
     for (last_router, targets) in by_last_router {
-        let mut hops = vec![UNREACHED; neighbours.len()];
+        let mut hops = vec![UNREACHED; nodes];
         hops[last_router] = 0;
         search(&neighbours, last_router, &mut hops, 1, |n| network.nodes[n].kind == NodeKind::Router);
         for (target, routes) in targets {
@@ -34,8 +57,8 @@ pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
                 .check(&routes)?;
         }
     }
-    let mut component = vec![UNREACHED; neighbours.len()];
-    for start in 0..neighbours.len() {
+    let mut component = vec![UNREACHED; nodes];
+    for start in 0..nodes {
         if component[start] == UNREACHED {
             component[start] = start;
             search(&neighbours, start, &mut component, 0, |_| true);
@@ -55,7 +78,7 @@ fn search(
 ) {
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
-        for &next in &neighbours[node] {
+        for &next in neighbours.of(node) {
             if values[next] == UNREACHED && enters(next) {
                 values[next] = values[node] + step;
                 queue.push_back(next);
@@ -117,7 +140,8 @@ impl RouteCheck<'_> {
         if node == self.last_router {
             return Some(self.target);
         }
-        self.neighbours[node]
+        self.neighbours
+            .of(node)
             .iter()
             .copied()
             .find(|n| self.hops_to_last_router[*n] < self.hops_to_last_router[node])
@@ -135,7 +159,7 @@ impl RouteCheck<'_> {
     fn loop_fault(&self, start: usize, explicit: &Explicit) -> Fault {
         let mut names = vec![self.name(start)];
         let mut node = self.next(start, explicit);
-        while let Some(at) = node.filter(|n| *n != start && names.len() < self.neighbours.len()) {
+        while let Some(at) = node.filter(|n| *n != start && names.len() < self.network.nodes.len()) {
             names.push(self.name(at));
             node = self.next(at, explicit);
         }

@@ -8,6 +8,7 @@ use crate::diagnostic::Result;
 use crate::form::At;
 use crate::keys::{SatelliteKeys, Topology};
 use crate::types::NodeKind;
+use std::sync::Arc;
 
 pub(super) fn build(given: &At<SatelliteKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
@@ -31,23 +32,23 @@ pub(super) fn build(given: &At<SatelliteKeys>, files: &TraceFiles<'_>) -> Result
     let stations = keys.stations.map_or(2, |n| n.value.0) as usize;
     check_nodes(2 * stations + 1, given.span)?;
 
-    let mut network = Network::empty();
+    let [access, uplink, downlink] = [access, uplink, downlink].map(Arc::new);
+    let mut network = Network::with_room(2 * stations + 1, 2 * stations);
     for n in 1..=stations {
-        network.add(node(format!("user{n}"), NodeKind::Host));
+        network.add(node(&format!("user{n}"), NodeKind::Host));
     }
     for n in 1..=stations {
-        network.add(node(format!("station{n}"), NodeKind::Router));
+        network.add(node(&format!("station{n}"), NodeKind::Router));
     }
-    network.add(node(switch.into(), NodeKind::Router));
+    network.add(node(switch, NodeKind::Router));
     for n in 0..stations {
         let ends = (stations + n, 2 * stations);
-        let mut hop = link(format!("station{}-uplink", n + 1), ends, uplink.clone(), downlink.clone());
-        hop.reverse_name = format!("station{}-downlink", n + 1);
+        let mut hop = link(&format!("station{}-uplink", n + 1), ends, &uplink, &downlink);
+        hop.reverse_name = format!("station{}-downlink", n + 1).into();
         network.links.push(hop);
     }
     for n in 0..stations {
-        let ends = (n, stations + n);
-        network.links.push(link(format!("user{}-access", n + 1), ends, access.clone(), access.clone()));
+        network.links.push(link(&format!("user{}-access", n + 1), (n, stations + n), &access, &access));
     }
     Ok(network)
 }

@@ -24,7 +24,7 @@ pub(super) fn check(links: &[LinkSpec], span: Span) -> Result<()> {
         }
         if let Some(Orbit::Slots(slots)) = &dynamics.orbit {
             let times = (slots.period, slots.offset);
-            let (first, of) = *schedules.entry(slots.pair.as_str()).or_insert((times, name.as_str()));
+            let (first, of) = *schedules.entry(slots.pair.as_str()).or_insert((times, &**name));
             if first != times {
                 let label = "period and offset must be the same, or the pairs have two names";
                 return Err(differ(span, [of, name], &format!("pair `{}`", slots.pair), label));

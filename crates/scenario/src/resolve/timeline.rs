@@ -10,6 +10,7 @@ use crate::types::{Direction, DirectionSpec, LinkSpec};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{Change, LossDraw, Orbit};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const MAX_CHANGES: usize = 20_000;
 
@@ -17,20 +18,17 @@ const MAX_CHANGES: usize = 20_000;
 /// is a period without length.
 type Outages = BTreeMap<Direction, Vec<(Instant, Instant, Span)>>;
 
-pub(super) fn apply(
-    timeline: &[At<TimelineKeys>],
-    links: &mut [LinkSpec],
-    names: &Directions,
-    duration: Duration,
-) -> Result<()> {
+pub(super) fn apply(timeline: &[At<TimelineKeys>], links: &mut [LinkSpec], duration: Duration) -> Result<()> {
+    let names = Directions::new(links);
+    let found: Vec<_> = timeline.iter().map(|entry| names.find(&entry.value.link)).collect();
     let mut outages = Outages::new();
     let mut count = 0;
-    for entry in timeline {
+    for (entry, direction) in timeline.iter().zip(found) {
         let keys = &entry.value;
         if keys.at.value.0 >= duration.0 {
             bail!(keys.at.span, "this change comes after the run", "the run lasts {duration}");
         }
-        let direction = names.find(&keys.link)?;
+        let direction = direction?;
         let (change, back) = change(entry)?;
         has_effect(entry, links[direction.link].direction(direction.backward))?;
         let changes = changes_of(links, direction);
@@ -50,12 +48,12 @@ pub(super) fn apply(
             return Err(Fault::new(entry.span, "there are too many changes", label));
         }
     }
-    for link in links {
-        for side in [&mut link.forward, &mut link.backward] {
-            if let Some(dynamics) = &mut side.dynamics {
-                // stable: of two changes at the same time, the later one in the file wins
-                dynamics.changes.sort_by_key(|(at, _)| *at);
-            }
+    for side in links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        if side.dynamics.as_ref().is_some_and(|dynamics| !dynamics.changes.is_empty())
+            && let Some(dynamics) = &mut Arc::make_mut(side).dynamics
+        {
+            // stable: of two changes at the same time, the later one in the file wins
+            dynamics.changes.sort_by_key(|(at, _)| *at);
         }
     }
     outages.into_values().try_for_each(check_overlap)
@@ -64,7 +62,7 @@ pub(super) fn apply(
 fn changes_of(links: &mut [LinkSpec], direction: Direction) -> &mut Vec<(Instant, Change)> {
     let link = &mut links[direction.link];
     let side = if direction.backward { &mut link.backward } else { &mut link.forward };
-    &mut side.dynamics.get_or_insert_default().changes
+    &mut Arc::make_mut(side).dynamics.get_or_insert_default().changes
 }
 
 /// Returns an error for a property that other dynamics of the direction override.

@@ -165,7 +165,7 @@ fn worlds_have_the_parameters_that_were_agreed() {
 #[test]
 fn fairness_is_five_far_and_five_near_senders() {
     let s = loads(FAIRNESS, &[("tcp_x", "cubic"), ("loss", "1e-2")]);
-    let flows: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.sender.scheme.name)).collect();
+    let flows: Vec<_> = s.flows.iter().map(|f| (&*f.name, f.sender.scheme.name)).collect();
     assert_eq!(
         (flows[0], flows[4], flows[5], flows[9]),
         (("x1", "cubic"), ("x5", "cubic"), ("y1", "newreno"), ("y5", "newreno"))
@@ -173,7 +173,7 @@ fn fairness_is_five_far_and_five_near_senders() {
     let way = |hop: &str| -> u64 {
         [hop, "shared", "last"]
             .iter()
-            .map(|n| s.links.iter().find(|l| l.name == *n).map_or(0, |l| l.forward.delay.0))
+            .map(|n| s.links.iter().find(|l| *l.name == **n).map_or(0, |l| l.forward.delay.0))
             .sum()
     };
     assert_eq!((2 * way("satellite3"), 2 * way("ground3")), (550_000_000, 200_000_000));

@@ -11,7 +11,7 @@ use bentpipe_scenario::{
 };
 
 fn link<'a>(s: &'a Scenario, name: &str) -> &'a LinkSpec {
-    s.links.iter().find(|l| l.name == name).unwrap_or_else(|| panic!("no link {name}"))
+    s.links.iter().find(|l| *l.name == *name).unwrap_or_else(|| panic!("no link {name}"))
 }
 
 fn rate(bps: u64) -> Rate {
@@ -117,7 +117,7 @@ fn the_timeline_is_sorted_and_an_outage_is_two_changes() {
 #[test]
 fn parted_transfers_switched_flows_and_patterns() {
     let s = loads(RICH, &[]);
-    let parts: Vec<_> = s.flows[..3].iter().map(|f| (f.name.as_str(), f.app, f.group.as_deref())).collect();
+    let parts: Vec<_> = s.flows[..3].iter().map(|f| (&*f.name, f.app, f.group.as_deref())).collect();
     let part = |name, bytes| (name, App::Transfer(Size(bytes)), Some("parted"));
     assert_eq!(parts, [part("parted.1", 334), part("parted.2", 334), part("parted.3", 333)]);
     let think = Duration::from_secs(2);
@@ -125,10 +125,10 @@ fn parted_transfers_switched_flows_and_patterns() {
     assert_eq!(s.flows[3].app, web);
     assert_eq!(s.flows[4].app, App::Telnet { size: Size(1), gap: Duration::from_secs(1) });
     assert_eq!(s.flows[5].app, App::Udp { size: Size(160), pattern: Pattern::Constant(rate(64_000)) });
-    assert_eq!(s.flows[6].name, "noise");
+    assert_eq!(&*s.flows[6].name, "noise");
     let quiet = loads(RICH, &[("keepalive", "off")]);
     assert_eq!(quiet.flows.len(), s.flows.len() - 1);
-    assert!(quiet.flows.iter().all(|f| f.name != "noise"));
+    assert!(quiet.flows.iter().all(|f| *f.name != *"noise"));
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn a_mesh_is_one_hop_and_a_star_is_two() {
     let one_way = |s: &Scenario, path: &[&str]| -> Duration {
         let direction = |name: &&str| {
             let found = s.links.iter().find_map(|l| match name {
-                n if **n == l.name => Some(l.forward.delay),
-                n if **n == l.reverse_name => Some(l.backward.delay),
+                n if **n == *l.name => Some(l.forward.delay),
+                n if **n == *l.reverse_name => Some(l.backward.delay),
                 _ => None,
             });
             found.unwrap_or_else(|| panic!("no link {name}"))
@@ -163,7 +163,7 @@ fn a_mesh_is_one_hop_and_a_star_is_two() {
     let mesh = loads(SATELLITE, &[]);
     assert_eq!(one_way(&mesh, &path), Duration::from_millis(275));
     assert_eq!(
-        mesh.nodes.iter().map(|n| n.name.as_str()).collect::<Vec<_>>(),
+        mesh.nodes.iter().map(|n| &*n.name).collect::<Vec<_>>(),
         ["user1", "user2", "user3", "station1", "station2", "station3", "satellite"]
     );
     let hop = link(&mesh, "station2-uplink");
@@ -172,7 +172,7 @@ fn a_mesh_is_one_hop_and_a_star_is_two() {
     let star = loads(SATELLITE, &[("topology", "star")]);
     // two hops of 273 ms and two access links
     assert_eq!(one_way(&star, &path), Duration::from_millis(548));
-    assert_eq!(star.nodes[6].name, "hub");
+    assert_eq!(&*star.nodes[6].name, "hub");
     assert_eq!(link(&star, "station2-uplink").backward.buffer, Capacity::Packets(400));
 }
 
@@ -223,7 +223,7 @@ fn the_profiles_are_complete() {
         );
         let s = loads(&edit(&text, "name = \"r12\"", &format!("name = \"{}\"", profile.name)), &[]);
         let link = link(&s, &profile.name);
-        assert_eq!((&link.forward, &link.backward), (&profile.forward, &profile.backward));
+        assert_eq!((&*link.forward, &*link.backward), (&profile.forward, &profile.backward));
         assert_eq!(loads(&to_toml(&s), &[]), s, "{}", profile.name);
         // a queue holds about one bandwidth-delay product, unless the profile has an orbit
         let round = profile.forward.delay + profile.backward.delay;

@@ -22,14 +22,13 @@ fn with_host(lines: &str) -> Scenario {
 #[test]
 fn a_dumbbell_becomes_hosts_routers_and_links() {
     let s = loads(DUMBBELL, &[]);
-    let nodes: Vec<_> = s.nodes.iter().map(|n| (n.name.as_str(), n.kind)).collect();
+    let nodes: Vec<_> = s.nodes.iter().map(|n| (&*n.name, n.kind)).collect();
     let (host, router) = (NodeKind::Host, NodeKind::Router);
     assert_eq!(
         nodes,
         [("src1", host), ("src2", host), ("dst1", host), ("dst2", host), ("left", router), ("right", router)]
     );
-    let links: Vec<_> =
-        s.links.iter().map(|l| (l.name.as_str(), l.reverse_name.as_str(), l.a, l.b)).collect();
+    let links: Vec<_> = s.links.iter().map(|l| (&*l.name, &*l.reverse_name, l.a, l.b)).collect();
     assert_eq!(
         links,
         [
@@ -66,11 +65,11 @@ fn the_return_direction_can_differ() {
 #[test]
 fn a_link_has_two_directions_and_each_can_differ() {
     let s = loads(GRAPH, &[]);
-    let names: Vec<_> = s.nodes.iter().map(|n| n.name.as_str()).collect();
+    let names: Vec<_> = s.nodes.iter().map(|n| &*n.name).collect();
     assert_eq!(names, ["a", "b", "r1", "r2", "r3"]);
     assert_eq!(s.nodes[3].routes, [(0, 2)]);
     let link = &s.links[1];
-    assert_eq!((link.name.as_str(), link.reverse_name.as_str(), link.a, link.b), ("r12", "r12-return", 2, 3));
+    assert_eq!((&*link.name, &*link.reverse_name, link.a, link.b), ("r12", "r12-return", 2, 3));
     assert_eq!((link.forward.rate, link.backward.rate), (rate(10_000_000), rate(1_000_000)));
     assert_eq!((link.forward.loss.get(), link.backward.loss.get()), (0.01, 0.0));
     assert_eq!((link.forward.framing, link.backward.framing), (Size(0), Size(8)));
@@ -84,7 +83,8 @@ fn nodes_keep_the_order_of_the_file() {
     let text =
         edit(&text, "[[routers]]\nname = \"r3\"", "[[hosts]]\nname = \"b\"\n\n[[routers]]\nname = \"r3\"");
     let text = edit(&text, "[[flows]]", "[[hosts]]\nname = \"a\"\n\n[[flows]]");
-    let names: Vec<_> = loads(&text, &[]).nodes.into_iter().map(|n| n.name).collect();
+    let nodes = loads(&text, &[]).nodes;
+    let names: Vec<_> = nodes.iter().map(|n| &*n.name).collect();
     assert_eq!(names, ["r1", "r2", "b", "r3", "a"]);
 }
 
@@ -177,7 +177,7 @@ fn the_documented_defaults_are_the_real_ones() {
 #[test]
 fn counted_flows_are_numbered_and_pair_up() {
     let s = loads(DUMBBELL, &[]);
-    let flows: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.from, f.to)).collect();
+    let flows: Vec<_> = s.flows.iter().map(|f| (&*f.name, f.from, f.to)).collect();
     assert_eq!(flows, [("flow1", 0, 2), ("flow2", 1, 3)]);
     // One host can be the end of all flows.
     let s = loads(&edit(DUMBBELL, "from = \"src\"", "from = \"src2\""), &[]);
@@ -185,7 +185,7 @@ fn counted_flows_are_numbered_and_pair_up() {
     assert_eq!(flows, [(1, 2), (1, 3)]);
     // A count of one still adds a number.
     let s = loads(&edit(DUMBBELL, "count = 2", "count = 1"), &[]);
-    assert_eq!(s.flows[0].name, "flow1");
+    assert_eq!(&*s.flows[0].name, "flow1");
 }
 
 #[test]

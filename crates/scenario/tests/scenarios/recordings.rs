@@ -64,7 +64,7 @@ fn recordings_are_read_as_the_steps_that_they_are() {
     }
     // where a single delay is needed, it is the mean over time
     let s = with_delay("delay = { trace = \"delay.txt\" }").unwrap();
-    let mean = s.links.iter().find(|l| l.name == "r12").unwrap().forward.delay;
+    let mean = s.links.iter().find(|l| *l.name == *"r12").unwrap().forward.delay;
     assert_eq!(mean.0, (2 * 20_000_000 + 2 * 31_500_000) / 4);
 }
 

@@ -1,15 +1,13 @@
 //! Creates the links of a scenario.
 
-use crate::routes::Hop;
+use crate::routes::{Hop, Ports};
 use bentpipe_base::{NodeId, Rate};
 use bentpipe_gateway::SATELLITE;
 use bentpipe_link::{CapacityTrace, DirectionSpec, Orbit};
 use bentpipe_network::{Network as Simulation, WireEnd};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
-
-/// For each node, the destinations of its ports.
-pub(super) type Ports = Vec<Vec<Hop>>;
+use std::sync::Arc;
 
 /// Middleboxes, gateways, custom nodes and flow routers at the start of each direction, in the order in which
 /// packets pass. Port 0 of each leads back, port 1 leads on.
@@ -21,9 +19,10 @@ pub(super) fn add(
     scenario: &spec::Scenario,
     nodes: &[NodeId],
     chains: &Chains,
-) -> (Vec<(String, NodeId)>, Ports) {
-    let mut links = Vec::new();
-    let mut ports: Ports = vec![Vec::new(); nodes.len()];
+) -> (Vec<(Arc<str>, NodeId)>, Ports) {
+    let count = 2 * scenario.links.len();
+    let (mut links, mut hops) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    sim.reserve_links(count);
     for (i, link) in scenario.links.iter().enumerate() {
         for (name, spec, a, b, backward) in [
             (&link.name, &link.forward, link.a, link.b, false),
@@ -43,11 +42,11 @@ pub(super) fn add(
                 let back = chain.last().map_or(nodes[a].into(), |last| WireEnd::from((*last, SATELLITE)));
                 sim.wire(id, back);
             }
-            ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
-            links.push((name.clone(), id));
+            hops.push(Hop { to: b, port, bps: nominal_bps(spec) });
+            links.push((Arc::clone(name), id));
         }
     }
-    (links, ports)
+    (links, Ports::new(scenario, hops))
 }
 
 /// Returns the rate with which the report compares goodput: the link's own rate, or the mean of the trace

@@ -13,6 +13,7 @@ use bentpipe_gateway::Gateway;
 use bentpipe_network::Network as Simulation;
 use bentpipe_nodes::{Host, Middlebox, Router};
 use bentpipe_scenario as spec;
+use std::sync::Arc;
 
 /// The two ends of a flow. `from` sends the data; of requests it is the host that answers, although the
 /// other one opens the connection.
@@ -38,7 +39,7 @@ pub struct Network {
     /// Ends of each flow, in the scenario's order.
     pub flows: Vec<FlowEnds>,
     /// Names and nodes of links, forward and backward of each link in turn.
-    pub links: Vec<(String, NodeId)>,
+    pub links: Vec<(Arc<str>, NodeId)>,
     /// Names and nodes of gateways, in the scenario's order.
     pub gateways: Vec<(String, NodeId)>,
     /// Names and nodes of flow routers, in the scenario's order.
@@ -148,6 +149,9 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario, open: bool) -> Vec
     let mut jitters = vec![false; scenario.nodes.len()];
     for flow in scenario.flows.iter().filter(|flow| flow.sender.jitter.is_some()) {
         jitters[flows::sending_host(flow)] = true;
+    }
+    if !open {
+        sim.reserve_hosts(scenario.nodes.iter().filter(|node| node.kind == spec::NodeKind::Host).count());
     }
     (scenario.nodes.iter().enumerate())
         .map(|(i, node)| match node.kind {

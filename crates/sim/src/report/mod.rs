@@ -19,6 +19,7 @@ use bentpipe_report::{
 };
 use bentpipe_scenario::{ParamValue, Scenario};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Creates a report. Totals and transfers are computed from the flows in the scenario's order.
 pub fn assemble(
@@ -83,12 +84,12 @@ fn transfers(scenario: &Scenario, flows: &[FlowReport]) -> Vec<TransferReport> {
 /// Reports of all links up to now.
 pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     let run = net.sim.now().since(Instant::ZERO);
-    let report = |(name, id): &(String, NodeId)| {
+    let report = |(name, id): &(Arc<str>, NodeId)| {
         let (link, mut cx) = net.sim.link(*id)?;
         let s = link.stats(&mut cx);
         let mean = s.queue_mean_since(&LinkStats::default(), run);
         Some(LinkReport {
-            name: name.clone(),
+            name: Arc::clone(name),
             utilisation: s.utilisation(run),
             packets: s.served.packets,
             drops: s.drops().map(|(cause, n)| (cause.key().to_owned(), n)).collect(),
@@ -179,8 +180,8 @@ fn nonzero(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
 /// Names of the flows, link directions, gateways and flow routers in reports of `scenario`.
 pub fn names(scenario: &Scenario) -> Names<'_> {
     Names {
-        flows: scenario.flows.iter().map(|f| f.name.as_str()).collect(),
-        links: scenario.links.iter().flat_map(|l| [l.name.as_str(), &l.reverse_name]).collect(),
+        flows: scenario.flows.iter().map(|f| &*f.name).collect(),
+        links: scenario.links.iter().flat_map(|l| [&*l.name, &*l.reverse_name]).collect(),
         gateways: scenario.gateways.iter().map(|g| g.name.as_str()).collect(),
         flow_routers: scenario.flow_routers.iter().map(|r| r.name.as_str()).collect(),
     }

@@ -33,7 +33,7 @@ pub(crate) trait Watches: Sink + Default + 'static {
 pub(crate) fn watched<S: Watches>(scenario: &Scenario, link: &str) -> (Report, S) {
     let seen = Rc::new(RefCell::new(S::default()));
     let (report, _) = run_recorded(scenario, &RecordOptions::default(), |net| {
-        seen.borrow_mut().watch(net.links.iter().find(|(name, _)| name == link).unwrap().1);
+        seen.borrow_mut().watch(net.links.iter().find(|(name, _)| **name == *link).unwrap().1);
         Some(Rc::clone(&seen) as SharedSink)
     });
     (report, seen.take())
