@@ -7,7 +7,7 @@
 //! does not count before its time, so queues, losses and counters are those of links that are not chained.
 //! Only a trace would have its packets out of order.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Special};
 use crate::in_flight::InFlight;
 use crate::link::Link;
 use crate::mtu::Fragments;
@@ -17,20 +17,6 @@ use bentpipe_base::{Cx, Duration, Instant, Packet, Pkt, Size, Slot, push_back};
 const SHORTEST: u64 = 160;
 /// The least time before an arrival at which a packet must be told: time is counted in nanoseconds.
 const BEFORE: u64 = 1;
-
-/// The place of a link in a chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In none.
-    #[default]
-    Alone,
-    /// Tells the next link of packets.
-    First,
-    /// Is told of packets, and tells the next link.
-    Middle,
-    /// Is told of packets.
-    Last,
-}
 
 /// A packet that a link was told of.
 #[derive(Debug)]
@@ -46,8 +32,9 @@ impl Link {
     /// True if the link can tell the next one of packets: it does not change, takes packets of all lengths,
     /// and each takes a nanosecond at least.
     pub fn can_tell(&self) -> bool {
-        let Channel { rate, one_way, mtu, varies, .. } = &self.channel;
-        !*varies && mtu.is_none() && !one_way.is_zero() && rate.bps() <= SHORTEST * 1_000_000_000
+        let Channel { rate, one_way, special, .. } = &self.channel;
+        let is_usual = *special == Special::Nothing || special.is_chained();
+        is_usual && !one_way.is_zero() && rate.bps() <= SHORTEST * 1_000_000_000
     }
 
     /// True if the link can be told of packets: nor does it lose them. So the packet that is told first
@@ -64,25 +51,23 @@ impl Link {
 
     /// From now on the link tells the next of packets ([`Link::tell_next`]) and delivers none.
     pub const fn tell_ahead(&mut self) {
-        self.channel.place = if self.is_told() { Place::Middle } else { Place::First };
-        self.channel.is_plain = false;
+        self.channel.special = if self.is_told() { Special::Middle } else { Special::First };
     }
 
     /// From now on the link is told of packets ([`Link::expect`]) and receives no others.
     pub const fn expect_ahead(&mut self) {
-        self.channel.place = if self.tells() { Place::Middle } else { Place::Last };
-        self.channel.is_plain = false;
+        self.channel.special = if self.tells() { Special::Middle } else { Special::Last };
     }
 
     /// True if the link is told of its packets.
     pub const fn is_told(&self) -> bool {
-        matches!(self.channel.place, Place::Middle | Place::Last)
+        matches!(self.channel.special, Special::Middle | Special::Last)
     }
 
     /// True if the link tells the next of packets.
     #[inline]
     pub const fn tells(&self) -> bool {
-        matches!(self.channel.place, Place::First | Place::Middle)
+        matches!(self.channel.special, Special::First | Special::Middle)
     }
 
     /// A packet will arrive at `at`, after all others that were told.

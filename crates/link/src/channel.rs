@@ -4,7 +4,6 @@
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
-use crate::ahead::Place;
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::gap::{Gap, LossDraw};
 use crate::mtu::{Fragments, Mtu};
@@ -25,6 +24,30 @@ pub struct Errors {
     pub ber: Probability,
 }
 
+/// What is special about a link, if anything: the one question that is asked for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    /// Constant, without an MTU, and in no chain (`ahead.rs`).
+    Nothing,
+    /// Constant, with an MTU.
+    Mtu,
+    /// It changes over time, and may have an MTU.
+    Varies,
+    /// Tells the next link of packets.
+    First,
+    /// Is told of packets, and tells the next link.
+    Middle,
+    /// Is told of packets.
+    Last,
+}
+
+impl Special {
+    /// True for a link in a chain.
+    pub(crate) const fn is_chained(self) -> bool {
+        matches!(self, Self::First | Self::Middle | Self::Last)
+    }
+}
+
 /// The channel of one direction.
 #[derive(Debug)]
 pub struct Channel {
@@ -35,12 +58,7 @@ pub struct Channel {
     pub(crate) one_way: Duration,
     framing: u16,
     pub(crate) mtu: Option<Mtu>,
-    /// True if it changes over time. Stored here because it is read for every packet.
-    pub(crate) varies: bool,
-    /// The link's place in a chain.
-    pub(crate) place: Place,
-    /// True if it is constant, without an MTU and in no chain: the one thing that is asked for every packet.
-    pub(crate) is_plain: bool,
+    pub(crate) special: Special,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bytes, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -68,24 +86,14 @@ impl Channel {
         let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0), gap: None }));
         // the scenario allows at most 65 535 bytes
         let framing = u16::try_from(framing.0).unwrap_or(u16::MAX);
-        Self {
-            rate,
-            carry: 0,
-            one_way,
-            framing,
-            mtu: None,
-            varies: false,
-            place: Place::Alone,
-            is_plain: true,
-            more,
-            last: (0, 0, 0),
-        }
+        Self { rate, carry: 0, one_way, framing, mtu: None, special: Special::Nothing, more, last: (0, 0, 0) }
     }
 
     /// The same with a limit of the packets' length.
     #[must_use]
     pub fn with_mtu(self, mtu: Option<Mtu>) -> Self {
-        Self { mtu, is_plain: self.is_plain && mtu.is_none(), ..self }
+        let is_first = mtu.is_some() && self.special == Special::Nothing;
+        Self { mtu, special: if is_first { Special::Mtu } else { self.special }, ..self }
     }
 
     /// The same with losses drawn in this way.
@@ -103,7 +111,7 @@ impl Channel {
         let varying = Box::new(Varying::of(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         let channel = Self::new(base.rate, base.delay, base.framing, None).with_mtu(base.mtu);
-        Self { varies: true, is_plain: false, more, ..channel }
+        Self { special: Special::Varies, more, ..channel }
     }
 
     /// Makes a constant channel one that can change from now on. It keeps the service in progress until
@@ -116,7 +124,7 @@ impl Channel {
         };
         let framing = Size(u64::from(self.framing));
         let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until)).with_gap(gap);
-        (self.varies, self.is_plain) = (true, false);
+        self.special = Special::Varies;
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
     }
 
@@ -143,6 +151,12 @@ impl Channel {
     /// The varying part; `None` if the channel is constant or the link has borrowed it.
     pub(crate) fn varying_part(&mut self) -> Option<&mut Varying> {
         self.varying_slot()?.as_deref_mut()
+    }
+
+    /// True if it changes over time.
+    #[inline]
+    pub(crate) const fn varies(&self) -> bool {
+        matches!(self.special, Special::Varies)
     }
 
     /// The state of a constant channel.

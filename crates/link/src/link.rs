@@ -6,9 +6,9 @@
 //! has begun meanwhile, at the time it began. So an arriving packet meets the correct state, for any
 //! discipline, and a link that is woken late (live, on a busy machine) still serves at its exact rate.
 
-use crate::ahead::{Expected, Place};
+use crate::ahead::Expected;
 use crate::change::{Change, UserChanges};
-use crate::channel::{Channel, Errors};
+use crate::channel::{Channel, Errors, Special};
 use crate::direction::DirectionSpec;
 use crate::drop_tail::Refused;
 use crate::in_flight::InFlight;
@@ -159,7 +159,7 @@ impl Link {
     /// Undoes everything that [`Link::change`] and [`Link::outage`] have changed.
     pub fn reset(&mut self, cx: &mut Cx<'_>, name: &str) {
         // a link without changes stays constant, and as fast as before
-        if self.channel.varies {
+        if self.channel.varies() {
             self.apply_user_change(cx, name, |user| *user = UserChanges::default());
         }
     }
@@ -176,7 +176,7 @@ impl Link {
         cx.now = Instant(now.0.saturating_sub(1));
         self.catch_up_to_now(cx);
         cx.now = now;
-        if !self.channel.varies {
+        if !self.channel.varies() {
             self.channel.start_to_vary(cx, name, self.busy_until);
         }
         let deadline = self.with_varying(|link, varying| {
@@ -210,7 +210,7 @@ impl Link {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "called for every hop of every packet")]
     pub fn receive(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if !self.channel.is_plain {
+        if !self.is_plain() {
             return self.receive_special(cx, packet);
         }
         self.arrive(cx, packet);
@@ -220,14 +220,14 @@ impl Link {
     /// The same if the link is in a chain, varies or has an MTU.
     #[inline(never)]
     fn receive_special(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if self.channel.place != Place::Alone {
+        if self.channel.special.is_chained() {
             self.arrive(cx, packet);
             return self.arm_in_chain(cx);
         }
         if self.channel.refuses(&packet) {
             return self.refuse(cx, packet);
         }
-        let deadline = if self.channel.varies {
+        let deadline = if self.channel.varies() {
             let deadline = self.with_varying(|link, varying| {
                 link.arrive_varying(cx, varying, packet);
                 link.deadline_varying(varying)
@@ -245,7 +245,7 @@ impl Link {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "see `receive`")]
     pub fn wake(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
-        if !self.channel.is_plain {
+        if !self.is_plain() {
             return self.wake_special(cx);
         }
         self.disarm(cx);
@@ -257,10 +257,10 @@ impl Link {
 
     #[inline(never)]
     fn wake_special(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
-        if self.channel.place != Place::Alone {
+        if self.channel.special.is_chained() {
             return self.wake_in_chain(cx);
         }
-        let (packet, deadline) = if self.channel.varies {
+        let (packet, deadline) = if self.channel.varies() {
             self.wake_varying(cx)
         } else {
             self.disarm(cx);
@@ -274,7 +274,7 @@ impl Link {
     /// True if nothing is special about the link.
     #[inline]
     pub const fn is_plain(&self) -> bool {
-        self.channel.is_plain
+        matches!(self.channel.special, Special::Nothing)
     }
 
     #[inline(always)]
