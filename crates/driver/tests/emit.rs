@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use bentpipe_base::{
-    Dscp, Ecn, Flags, OtherOptions, Packet, ProbeOption, SackList, Seq, TcpHeader, Timestamps,
-};
+use bentpipe_base::{Dscp, Ecn, Flags, OtherOptions, Packet, SackList, Seq, TcpHeader, Timestamps};
 use bentpipe_driver::{Content, HEADER_SPACE, Parsed, StoredUnit, Unit, UnreadReason, emit, parse};
 use bentpipe_wire::offload::{self, SuperPacket, VnetHeader, complete};
 use bentpipe_wire::{AddressPair, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
@@ -79,7 +77,7 @@ fn header() -> impl Strategy<Value = TcpHeader> {
             sack_permitted,
             timestamps,
             sack,
-            probe: ProbeOption::None,
+            ..TcpHeader::default()
         }
     })
 }

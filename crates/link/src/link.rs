@@ -115,7 +115,7 @@ impl Link {
     /// Brings the counters up to `cx.now`, the end of the run, then frees the packets. A queue with a
     /// discipline of its own keeps those that wait, and a channel that varies the one being sent.
     pub fn end(&mut self, cx: &mut Cx<'_>) {
-        self.stats(cx);
+        self.totals(cx);
         self.in_flight = InFlight::default();
         self.expected = VecDeque::new();
         self.queue.end();

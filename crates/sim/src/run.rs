@@ -147,7 +147,7 @@ fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
     let framing = scenario.links.iter().flat_map(|l| [l.forward.framing, l.backward.framing]);
     let carried = |((_, id), framing): (&(Arc<str>, NodeId), Size)| {
         let (link, mut cx) = net.sim.link(*id)?;
-        let served = link.stats(&mut cx).served;
+        let served = link.totals(&mut cx).served;
         Some(served.bytes.0 + served.packets * framing.0)
     };
     net.links.iter().zip(framing).filter_map(carried).collect()

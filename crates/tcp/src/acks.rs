@@ -335,7 +335,7 @@ impl Connection {
             !self.linux() && self.recovery.episode() == Episode::Fast && !self.recovery.detection().by_sack();
         if self.board.is_empty() {
             self.stop_retransmit_timer(cx.now);
-            self.timers.stop(Timer::TailProbe);
+            self.disarm_tail_probe(cx.now);
         } else if finding.restart_timer
             || (digest.acked > 0 && !newreno)
             || self.head_was_resent_since(digest)
@@ -343,7 +343,7 @@ impl Connection {
             self.restart_retransmit_timer(cx.now);
         }
         if digest.delivered > 0 {
-            self.timers.stop(Timer::TailProbe);
+            self.disarm_tail_probe(cx.now);
         }
         self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
         if self.fin_queued && self.board.una() >= self.written && self.stats.finished_at.is_none() {
@@ -400,7 +400,7 @@ impl Connection {
         self.rtt.back_off();
         self.apply_pending_too_big(cx.now);
         self.tail_probe.cancel();
-        self.timers.stop(Timer::TailProbe);
+        self.disarm_tail_probe(cx.now);
         self.timers.stop(Timer::Reorder);
         let mut path = self.path();
         let loss = self.recovery.on_timeout(&mut self.board, cx.now, self.timeouts_in_a_row > 1);

@@ -82,7 +82,7 @@ impl Connection {
         if self.board.split_to_mss(self.mss()) {
             self.recovery.resend_cut(&self.board, self.mss());
             self.tail_probe.cancel();
-            self.timers.stop(Timer::TailProbe);
+            self.disarm_tail_probe(now);
             self.timers.stop(Timer::Reorder);
             self.restart_retransmit_timer(now);
         }

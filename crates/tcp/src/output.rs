@@ -224,18 +224,25 @@ impl Connection {
             && self.recovery.episode() == Episode::Open
             && !self.board.is_empty()
             && self.board.sacked() == 0
-            && !self.timers.runs(Timer::TailProbe)
-            && !self.send.tail_probe;
+            && !self.send.tail_probe
+            && !self.tail_probe.is_outstanding();
         if !wanted {
             return;
         }
-        let srtt = self.rtt.has_sample().then(|| self.rtt.srtt());
-        if let Some(pto) = self.tail_probe.timeout(srtt, self.tail_probe_margin())
+        let more = self.tail_probe_margin();
+        self.note(Timing::Probe { now, more });
+        if !self.timers.runs(Timer::TailProbe)
             && let Some(rto_at) = self.timers.at(Timer::Retransmit)
         {
-            let pto = pto.max(self.config.rto.granularity);
-            self.timers.set(Timer::TailProbe, (now + pto).min(rto_at));
+            let at = now + self.rtt.probe_timeout(more);
+            self.timers.set(Timer::TailProbe, at.min(rto_at));
         }
+    }
+
+    /// Stops that timer.
+    pub(crate) fn disarm_tail_probe(&mut self, now: Instant) {
+        self.note(Timing::NoProbe { now });
+        self.timers.stop(Timer::TailProbe);
     }
 
     /// Returns a zero-window or tail loss probe if its timer has expired.
@@ -357,7 +364,7 @@ impl Connection {
             self.grant_state.request(cx.now, rate);
         }
         self.last_sent = cx.now;
-        self.timers.stop(Timer::TailProbe);
+        self.disarm_tail_probe(cx.now);
         if !self.timers.runs(Timer::Retransmit) {
             self.restart_retransmit_timer(cx.now); // RFC 6298 (5.1)
         }

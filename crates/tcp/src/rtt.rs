@@ -141,6 +141,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Returns the time after which a tail loss probe is sent (RFC 8985, section 7.2): two round trips and
+    /// `more`, at least one tick.
+    pub(crate) fn probe_timeout(&self, more: Duration) -> Duration {
+        let round_trips = if self.has_sample() { self.srtt * 2 } else { Duration::from_secs(1) };
+        (round_trips + more).max(self.config.granularity)
+    }
     /// Returns the smoothed round-trip time; zero before the first sample.
     #[inline]
     pub const fn srtt(&self) -> Duration {

@@ -66,9 +66,10 @@ impl Default for Timers {
 }
 
 impl Shift for Timers {
-    /// All but the retransmission timer.
+    /// All but the retransmission timer and that of the tail loss probe, which are told (`told.rs`).
     fn shift(&mut self, walk: &mut Walk<'_>) {
-        let others = self.at.iter_mut().enumerate().filter(|(i, _)| *i != Timer::Retransmit as usize);
+        let is_told = |i: usize| i == Timer::Retransmit as usize || i == Timer::TailProbe as usize;
+        let others = self.at.iter_mut().enumerate().filter(|(i, _)| !is_told(*i));
         others.for_each(|(_, at)| walk.deadline(at));
     }
 }

@@ -3,10 +3,11 @@
 //! Rounds and the use of the window are counted by positions: a round ends when what was sent when it began
 //! is acknowledged. Its length is seldom that of a repetition (31 segments of 32, or 128 while the remainders
 //! of a link's rate come round after 193). The estimator of the RTT takes some thousand samples to reach the
-//! value at which it stays. But as long as the window is no limit and the retransmission timer does not
-//! expire, all three decide nothing: they are told what happens. So what they are told during one repetition
-//! is written down, and told again for each that is skipped, until their state relative to stream and time
-//! comes round too. A repetition in which they would answer otherwise than in the first is not skipped.
+//! value at which it stays. But as long as the window is no limit, and neither the retransmission timer nor
+//! that of the tail loss probe expires, all three decide nothing: they are told what happens. So what they
+//! are told during one repetition is written down, and told again for each that is skipped, until their state
+//! relative to stream and time comes round too. A repetition in which they would answer otherwise than in the
+//! first is not skipped.
 //!
 //! With RFC 7661 a window is also validated by what is acknowledged in a round (pipeACK). Whether it is
 //! decides nothing unless the window is the limit; when it last was decides something only once nothing is
@@ -16,7 +17,6 @@ mod parts;
 
 use crate::connection::{Connection, Round};
 use crate::rtt::{RttEstimator, SeenRtt};
-use crate::scheme::Detection;
 use crate::timers::Timer;
 use crate::usage::{Fullness, PipeAck, WindowUsage};
 use bentpipe_base::shift::{Skip, Walk};
@@ -27,7 +27,7 @@ pub(crate) use parts::{Distance, Part, Place, visit};
 /// Most calls written down.
 const MOST_CALLS: usize = 1 << 15;
 /// Number of values that [`Told::values`] visits.
-const VALUES: usize = 17;
+const VALUES: usize = 18;
 
 /// An acknowledgment: data up to `una` is acknowledged, and up to `next` sent.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub(crate) enum Use {
     Limited { cwnd: u64, slow_start: bool, answer: bool },
 }
 
-/// What the estimator of the RTT and its timer are told.
+/// What the estimator of the RTT and its timers are told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Timing {
     /// A sample of the RTT. If something else looks at the RTT, the sender has `seen` this afterwards.
@@ -65,6 +65,10 @@ pub(crate) enum Timing {
     Restart { now: Instant, stops: bool },
     /// Whether the sender was idle for longer than the RTO, and the answer.
     Idle { idle: Duration, answer: bool },
+    /// The tail loss probe's timer is set, unless it runs: to two round trips and `more`.
+    Probe { now: Instant, more: Duration },
+    /// It stops.
+    NoProbe { now: Instant },
     /// Something else depends on the RTO.
     Read,
 }
@@ -166,6 +170,7 @@ impl Told {
         walk.position(stream, end);
         self.clock.rtt.moving(walk, stream);
         walk.time(&mut self.clock.retransmit);
+        walk.time(&mut self.clock.probe);
     }
 
     /// Tells all parts what they were told, `n` times; see [`Part::replay`]. The state is of use only if the
@@ -185,10 +190,11 @@ impl Connection {
     }
 
     fn told(&self) -> Told {
-        let retransmit = self.timers.at(Timer::Retransmit).unwrap_or(Instant::NEVER);
+        let [retransmit, probe] = [Timer::Retransmit, Timer::TailProbe]
+            .map(|timer| self.timers.at(timer).unwrap_or(Instant::NEVER));
         let WindowUsage { fullness, pipe, calls: _ } = self.usage;
         let rounds = Rounds { round: self.round, pipe };
-        Told { rounds, fullness, clock: Clock { rtt: self.rtt.clone(), retransmit } }
+        Told { rounds, fullness, clock: Clock { rtt: self.rtt.clone(), retransmit, probe } }
     }
 
     fn put_back(&mut self, told: Told) {
@@ -197,11 +203,12 @@ impl Connection {
         (self.usage.fullness, self.usage.pipe) = (fullness, rounds.pipe);
         self.rtt = clock.rtt;
         self.timers.set(Timer::Retransmit, clock.retransmit);
+        self.timers.set(Timer::TailProbe, clock.probe);
     }
 
     /// True if something else looks at the RTT.
     fn looks_at_rtt(&self) -> bool {
-        self.config.pacing || self.linux() || self.recovery.detection() == Detection::Rack
+        self.config.pacing || self.linux()
     }
 
     /// Visits what is only told to a sender of `stream`.
@@ -210,8 +217,8 @@ impl Connection {
         self.rtt.shift_resting(walk);
         if self.looks_at_rtt() {
             walk.same(&self.rtt.seen());
-            walk.time(&mut told.clock.retransmit.clone());
         }
+        walk.same(&[Timer::Retransmit, Timer::TailProbe].map(|timer| self.timers.runs(timer)));
         let place = Place { una: self.board.una(), now: walk.now() };
         let values = VALUES + if self.linux() { RttEstimator::LINUX_VALUES } else { 0 };
         let each = |told: &mut Told, walk: &mut Walk<'_>| told.values(walk, stream);

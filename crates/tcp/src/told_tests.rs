@@ -48,7 +48,11 @@ fn checked_repetition(mss: u64, window: u64, acks: &[u64], rtts: &[u64], checks:
             per_round: (window * mss, 2 * mss),
             seen: None,
         });
+        calls.note(Timing::NoProbe { now });
         calls.note(Timing::Restart { now, stops: i % 5 == 4 });
+        if i % 3 > 0 {
+            calls.note(Timing::Probe { now, more: MS * 2 });
+        }
         if let Checks::Validated(cwnd) | Checks::Expired(cwnd) = checks {
             calls.note(Check::Validated { now, cwnd: cwnd * mss, answer: None });
         }
@@ -84,7 +88,7 @@ fn told_on(stack: Stack, of: &Repetition, end: u64, until: u64, most_out: u64) -
             },
         },
         fullness: Fullness { limited: false, most_out, until: of.place.una + until },
-        clock: Clock { rtt, retransmit: of.place.now + Duration::from_secs(1) },
+        clock: Clock { rtt, retransmit: of.place.now + Duration::from_secs(1), probe: Instant::NEVER },
     }
 }
 
@@ -131,6 +135,13 @@ fn one_by_one(told: &mut Told, of: &Repetition, k: u64) {
                 let at = now + time + told.clock.rtt.rto();
                 told.clock.retransmit = if stops { Instant::NEVER } else { at };
             }
+            Timing::Probe { now, more } => {
+                let clock = &mut told.clock;
+                if clock.probe == Instant::NEVER && clock.retransmit != Instant::NEVER {
+                    clock.probe = (now + time + clock.rtt.srtt() * 2 + more).min(clock.retransmit);
+                }
+            }
+            Timing::NoProbe { .. } => told.clock.probe = Instant::NEVER,
             Timing::Idle { .. } | Timing::Read => {}
         }
     }
@@ -191,11 +202,13 @@ proptest! {
     fn states_are_alike_relative_to_their_places(bytes in 0u64..1_000_000, ms in 0u64..1_000_000) {
         let of = repetition(1000, 10, &[1; 10], &[300]);
         let (here, there) = (of.place, Place { una: of.place.una + bytes, now: of.place.now + MS * ms });
-        let a = told(&of, 500, 700, 10_000);
+        let mut a = told(&of, 500, 700, 10_000);
         let mut b = a.clone();
         b.rounds.round.end += bytes;
         b.fullness.until += bytes;
         b.clock.retransmit += MS * ms;
+        a.clock.probe = here.now + MS * 30;
+        b.clock.probe = there.now + MS * 30;
         b.rounds.pipe.validated_at += MS * ms;
         let alike_if = |a: &Told, b: &Told, lists: &Lists| {
             [
@@ -227,6 +240,7 @@ proptest! {
         differs(1, |b| b.fullness.limited = true);
         differs(2, |b| b.clock.retransmit += Duration(1));
         differs(2, |b| b.clock.retransmit = Instant::NEVER);
+        differs(2, |b| b.clock.probe += Duration(1));
         differs(2, |b| b.clock.rtt.take(MS * 299, (0, 0), (1, 1)));
         differs(2, |b| b.clock.rtt.back_off());
         // the time of the last validation may stay, but not if it is asked whether that is too long ago
@@ -285,7 +299,9 @@ fn an_rtt_that_others_see_is_the_same_each_time() {
     for call in &mut of.lists.timings {
         match call {
             Timing::RoundTrip { una, next, .. } => (*una, *next) = (*una + moved.0, *next + moved.0),
-            Timing::Restart { now, .. } => *now += moved.1,
+            Timing::Restart { now, .. } | Timing::Probe { now, .. } | Timing::NoProbe { now } => {
+                *now += moved.1;
+            }
             Timing::Idle { .. } | Timing::Read => {}
         }
     }
@@ -363,6 +379,24 @@ fn a_repetition_in_which_the_timer_expires_is_not_skipped() {
     assert_eq!(clock.replay(&[], of.place, of.step, 5), 0);
     clock.retransmit += Duration(1);
     assert_eq!(clock.replay(&[], of.place, of.step, 5), 1);
+    // the tail loss probe, which runs from the last acknowledgment to the first of the next repetition
+    let calls =
+        [calls, &[Timing::Probe { now: Instant(of.place.now.0 - (MS * 8).0), more: MS * 2 }]].concat();
+    for (silence, expected) in [(MS * 15, 30), (MS * 601, 30), (MS * 602, 0), (MS * 700, 0)] {
+        let more = silence - MS * 15;
+        let place = Place { now: of.place.now + more, ..of.place };
+        let armed = Instant(of.place.now.0 - (MS * 8).0);
+        let (retransmit, probe) = (armed + rto, armed + MS * 602);
+        let mut clock = Clock { retransmit, probe, rtt: of_300_ms() };
+        assert_eq!(clock.replay(&calls, place, (of.step.0, of.step.1 + more), 30), expected, "{silence:?}");
+    }
+}
+
+/// An estimator that rests at round trips of 300 ms.
+fn of_300_ms() -> RttEstimator {
+    let mut rtt = RttEstimator::new(Stack::Rfc, RtoConfig::default());
+    rtt.take(MS * 300, (0, 0), (1, 1));
+    rtt
 }
 
 /// A state that never comes round is told each time; one that has is not told again.

@@ -195,11 +195,16 @@ pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
 /// Adds to the context of each flow what the table of schemes says of its own, or of that to which it fell
 /// back. A name that is not in the table, as the kernel has some, counts as one that follows losses.
 pub fn describe_schemes(flows: &mut [FlowReport]) {
+    // of the last name: most flows have the same
+    let mut known: Option<(String, bool)> = None;
     for flow in flows {
         let Some(tcp) = flow.tcp() else { continue };
         let name = tcp.fallback.as_ref().map_or(&*tcp.scheme, |fallback| &*fallback.to);
         let ignores = |scheme: Scheme| scheme.growth.algorithm().ignores_losses;
-        flow.context.ignores_losses = Scheme::named(name).is_some_and(ignores);
+        if known.as_ref().is_none_or(|(last, _)| last != name) {
+            known = Some((name.to_owned(), Scheme::named(name).is_some_and(ignores)));
+        }
+        flow.context.ignores_losses = known.as_ref().is_some_and(|(_, ignores)| *ignores);
     }
 }
 

@@ -86,7 +86,7 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     let run = net.sim.now().since(Instant::ZERO);
     let report = |(name, id): &(Arc<str>, NodeId)| {
         let (link, mut cx) = net.sim.link(*id)?;
-        let s = link.stats(&mut cx);
+        let s = link.totals(&mut cx);
         let mean = s.queue_mean_since(&LinkStats::default(), run);
         Some(LinkReport {
             name: Arc::clone(name),

@@ -170,12 +170,6 @@ impl TailProbe {
         walk.expect(self.outstanding.is_none(), "a tail loss probe");
     }
 
-    /// Returns the PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
-    pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
-        let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2) + more;
-        self.outstanding.is_none().then_some(pto)
-    }
-
     /// Records that a probe was sent.
     pub const fn sent(&mut self, next: u64, resent: bool) {
         self.outstanding = Some((next, resent));

@@ -23,8 +23,8 @@ pub(crate) type Distance = (u64, Duration);
 pub(crate) trait Part: Clone {
     /// What it is told in a repetition.
     type Calls: ?Sized;
-    /// Tells `calls`, all later by `by`; `end` is when they end. False if an answer is another one, or the
-    /// retransmission timer would expire.
+    /// Tells `calls`, all later by `by`; `end` is when they end. False if an answer is another one, or a
+    /// timer would expire.
     fn tell(&mut self, calls: &Self::Calls, by: Distance, end: Instant) -> bool;
     /// True if both states are alike, each relative to its place: told the same, both do the same.
     fn is_like(&self, here: Place, other: &Self, there: Place, calls: &Self::Calls) -> bool;
@@ -210,11 +210,20 @@ impl Part for Fullness {
     }
 }
 
-/// The estimator of the RTT, and the timer that follows from it.
+/// The estimator of the RTT, and the timers that follow from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     pub(crate) rtt: RttEstimator,
     pub(crate) retransmit: Instant,
+    /// The tail loss probe.
+    pub(crate) probe: Instant,
+}
+
+impl Clock {
+    /// True if a timer has expired, or expires now: it is not known what comes first.
+    fn is_due(&self, now: Instant) -> bool {
+        self.retransmit.min(self.probe) <= now
+    }
 }
 
 impl Part for Clock {
@@ -232,10 +241,25 @@ impl Part for Clock {
                 }
                 Timing::Restart { now, stops } => {
                     let now = now + time;
-                    if self.retransmit <= now {
+                    if self.is_due(now) {
                         return false;
                     }
                     self.retransmit = if stops { Instant::NEVER } else { now + self.rtt.rto() };
+                }
+                Timing::Probe { now, more } => {
+                    let now = now + time;
+                    if self.is_due(now) {
+                        return false;
+                    }
+                    if self.probe == Instant::NEVER && self.retransmit != Instant::NEVER {
+                        self.probe = (now + self.rtt.probe_timeout(more)).min(self.retransmit);
+                    }
+                }
+                Timing::NoProbe { now } => {
+                    if self.is_due(now + time) {
+                        return false;
+                    }
+                    self.probe = Instant::NEVER;
                 }
                 Timing::Idle { idle, answer } => {
                     if answer || idle > self.rtt.rto() {
@@ -245,19 +269,22 @@ impl Part for Clock {
                 Timing::Read => return false,
             }
         }
-        self.retransmit > end
+        !self.is_due(end)
     }
 
     fn is_like(&self, here: Place, other: &Self, there: Place, _: &[Timing]) -> bool {
-        let ahead =
-            |it: &Self, place: Place| it.retransmit.as_deadline().map(|at| at.0.wrapping_sub(place.now.0));
+        let ahead = |it: &Self, place: Place| {
+            [it.retransmit, it.probe].map(|at| at.as_deadline().map(|at| at.0.wrapping_sub(place.now.0)))
+        };
         ahead(self, here) == ahead(other, there) && self.rtt.is_like(here.una, &other.rtt, there.una)
     }
 
     fn come_round(&mut self, _: &Self, _: u64, (bytes, time): Distance) {
         self.rtt.come_round(bytes);
-        if self.retransmit != Instant::NEVER {
-            self.retransmit += time;
+        for at in [&mut self.retransmit, &mut self.probe] {
+            if *at != Instant::NEVER {
+                *at += time;
+            }
         }
     }
 }
