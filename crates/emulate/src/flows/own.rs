@@ -1,7 +1,7 @@
 //! A TCP flow with the engine at both ends.
 
 use super::engine::{EngineEnd, EngineHost};
-use super::stream::Side;
+use super::stream::{Side, application};
 use super::{Error, ends_of};
 use bentpipe_base::{Cx, Instant, World};
 use bentpipe_live::control::FlowState;
@@ -12,7 +12,7 @@ use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_sim::build::writers;
 use bentpipe_sim::observe::{SenderCounters, receiver_columns, sender_columns};
 use bentpipe_sim::record::{FLOW_COLUMNS, LIMIT_COLUMNS};
-use bentpipe_sim::report::{requests, sending_end, telnet};
+use bentpipe_sim::report::sending_end;
 use bentpipe_tcp::Connection;
 use core::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -172,15 +172,11 @@ impl EngineFlow {
         hosts: &EngineHosts,
         now: Instant,
     ) -> TcpReport {
-        let application = &self.ends[0].writer;
+        let (requests, telnet) = application(&self.ends[0].writer);
         TcpReport {
             finished_s: self.finished.map(Instant::as_secs_f64),
-            requests: if let Writer::Requests(asker) = application {
-                Some(requests(asker).into())
-            } else {
-                None
-            },
-            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist).into()) } else { None },
+            requests,
+            telnet,
             ..sending_end(scenario, i, self.sender(hosts), now)
         }
     }

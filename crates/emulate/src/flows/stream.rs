@@ -7,10 +7,10 @@ use super::{Error, KernelRequirements, ends_of};
 use bentpipe_base::{Cx, Instant, Size, World};
 use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
-use bentpipe_report::TcpReport;
+use bentpipe_report::{RequestsReport, TcpReport, TelnetReport};
 use bentpipe_scenario::FlowSpec;
 use bentpipe_sim::build::writers;
-use bentpipe_sim::report::{requests, telnet};
+use bentpipe_sim::report;
 use core::fmt::Display;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -217,17 +217,13 @@ impl TcpFlow {
     }
 
     pub(super) fn report(&self) -> TcpReport {
-        let application = &self.opener.writer;
+        let (requests, telnet) = application(&self.opener.writer);
         TcpReport {
             established_s: self.established.map(Instant::as_secs_f64),
             finished_s: self.finished.map(Instant::as_secs_f64),
             bytes_acked: self.acknowledged(),
-            requests: if let Writer::Requests(asker) = application {
-                Some(requests(asker).into())
-            } else {
-                None
-            },
-            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist).into()) } else { None },
+            requests,
+            telnet,
             ..self.samples.report(self.spec.sender.scheme.name)
         }
     }
@@ -237,5 +233,14 @@ impl TcpFlow {
         let Some(end) = self.sender() else { return 0 };
         let syn = u64::from(!self.answers);
         self.samples.last.bytes_acked.saturating_sub(syn).min(end.socket.written)
+    }
+}
+
+/// Measurements of an application that has some.
+pub(super) fn application(of: &Writer) -> (Option<Box<RequestsReport>>, Option<Box<TelnetReport>>) {
+    match of {
+        Writer::Requests(client) => (Some(report::requests(client).into()), None),
+        Writer::Telnet(client) => (None, Some(report::telnet(client).into())),
+        _ => (None, None),
     }
 }
