@@ -194,8 +194,7 @@ impl ConnectionTable {
         i
     }
 
-    /// Frees the only end there is or was, if it is at this port: the run is over, and nothing more is read
-    /// of it.
+    /// Frees the only end there is or was, if it is at this port: the run is over, and nothing more is read.
     pub(crate) fn free_only(&mut self, port: u16) {
         if self.more.is_none() {
             self.first.take_if(|end| end.conn.tuple().local.1 == port);

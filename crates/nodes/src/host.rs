@@ -51,7 +51,7 @@ pub struct Host {
     pub(crate) isn: RngSlot,
     pub(crate) jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
-    #[expect(clippy::box_collection, reason = "a pointer in hosts without jitter, which most are")]
+    #[expect(clippy::box_collection, reason = "few of the hundreds of thousands of hosts hold packets")]
     pub(crate) held: Option<Box<VecDeque<(Instant, Pkt)>>>,
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
