@@ -15,7 +15,14 @@ const PROOFS: &str = "
 * a short way through TCP does what the long way does
   both_ways_do_the_same
 * a sweep's bytes do not depend on threads and shards
-  one_thread_two_threads_and_shards_give_the_same_bytes";
+  one_thread_two_threads_and_shards_give_the_same_bytes
+* a run's bytes do not depend on threads and fast-forward
+  one_thread_two_threads_and_no_fast_forward_give_the_same_bytes
+  a_folder_with_captures_is_the_same_without_fast_forward every_scenario_is_the_same
+* 1000 random networks with skips, and 1000 with links that are told ahead, are as with an event for each arrival
+  random_networks_are_the_same_1 random_networks_are_the_same_2
+  random_networks_are_the_same_3 random_networks_are_the_same_4
+  in_a_dumbbell_the_links_behind_the_shared_one_are_told";
 
 /// A sweep whose runs take unequal times.
 pub(super) fn sweep(_: &Setup, list: &mut List) -> Outcome {
