@@ -415,7 +415,7 @@ mod tests {
 
     proptest! {
         /// Same order as `std`'s heap under any mix of pushes and pops, with few wake-ups and with many;
-        /// ties in the order of nodes.
+        /// of equal times first the one known for longer, then that of the first node.
         #[test]
         fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..1000)) {
             let mut ours = EventQueue::default();
@@ -427,19 +427,19 @@ mod tests {
                 let (push, at) = (op < if grows { 4 } else { 1 }, now + (at << scale));
                 if push {
                     let node = (i as u32).wrapping_mul(0x9e37_79b1) >> 1;
-                    let since = at / 2;
+                    let since = (i as u64).wrapping_mul(0x9e37_79b9) % 3;
                     ours.push(Instant(at), Instant(since), NodeId(node), Slot(0));
-                    oracle.push(Reverse((at, node)));
+                    oracle.push(Reverse((at, since, node)));
                 } else {
                     let limit = at;
                     let expected = match oracle.peek() {
-                        Some(Reverse((t, _))) if *t <= limit => oracle.pop().map(|Reverse(e)| e),
+                        Some(Reverse((t, ..))) if *t <= limit => oracle.pop().map(|Reverse(e)| e),
                         _ => None,
                     };
-                    if let Some((t, _)) = expected {
+                    if let Some((t, ..)) = expected {
                         now = t;
                     }
-                    prop_assert_eq!(ours.pop_until(Instant(limit)).map(|w| (w.at.0, w.node.0)), expected);
+                    prop_assert_eq!(ours.pop_until(Instant(limit)).map(|w| (w.at.0, w.node.0)), expected.map(|(t, _, node)| (t, node)));
                 }
                 prop_assert_eq!(ours.len(), oracle.len());
             }

@@ -223,10 +223,10 @@ macro_rules! parts {
 }
 
 parts! {
-    random_networks_are_the_same_1: 1;
-    random_networks_are_the_same_2: 2;
-    random_networks_are_the_same_3: 3;
-    random_networks_are_the_same_4: 4;
+    networks_with_chains_are_the_same_1: 1;
+    networks_with_chains_are_the_same_2: 2;
+    networks_with_chains_are_the_same_3: 3;
+    networks_with_chains_are_the_same_4: 4;
 }
 
 /// The access links behind the shared link are told in both directions, and nothing is with what may send to

@@ -22,6 +22,8 @@ const PROOFS: &str = "
 * 1000 random networks with skips, and 1000 with links that are told ahead, are as with an event for each arrival
   random_networks_are_the_same_1 random_networks_are_the_same_2
   random_networks_are_the_same_3 random_networks_are_the_same_4
+  networks_with_chains_are_the_same_1 networks_with_chains_are_the_same_2
+  networks_with_chains_are_the_same_3 networks_with_chains_are_the_same_4
   in_a_dumbbell_the_links_behind_the_shared_one_are_told";
 
 /// A sweep whose runs take unequal times.
