@@ -248,6 +248,12 @@ impl Link {
         if !self.is_plain() {
             return self.wake_special(cx);
         }
+        self.wake_constant(cx)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `receive`")]
+    fn wake_constant(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         self.disarm(cx);
         self.catch_up(cx);
         let packet = self.deliver(cx);
@@ -260,13 +266,10 @@ impl Link {
         if self.channel.special.is_chained() {
             return self.wake_in_chain(cx);
         }
-        let (packet, deadline) = if self.channel.varies() {
-            self.wake_varying(cx)
-        } else {
-            self.disarm(cx);
-            self.catch_up(cx);
-            (self.deliver(cx), self.deadline())
-        };
+        if !self.channel.varies() {
+            return self.wake_constant(cx);
+        }
+        let (packet, deadline) = self.wake_varying(cx);
         self.arm(cx, deadline);
         packet
     }
