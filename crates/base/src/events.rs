@@ -421,13 +421,17 @@ mod tests {
             let mut ours = EventQueue::default();
             let mut oracle = BinaryHeap::new();
             let mut now = 0;
+            let mut before = 0;
             for (i, (op, at, scale)) in ops.into_iter().enumerate() {
                 // times from nanoseconds to seconds ahead, never before what was popped
                 let grows = i % 400 < 200;
                 let (push, at) = (op < if grows { 4 } else { 1 }, now + (at << scale));
+                // every other one at the time of the one before
+                let at = if push && i % 2 == 1 { before.max(now) } else { at };
+                before = at;
                 if push {
                     let node = (i as u32).wrapping_mul(0x9e37_79b1) >> 1;
-                    let since = (i as u64).wrapping_mul(0x9e37_79b9) % 3;
+                    let since = i as u64 * 5 % 7;
                     ours.push(Instant(at), Instant(since), NodeId(node), Slot(0));
                     oracle.push(Reverse((at, since, node)));
                 } else {
